@@ -136,7 +136,7 @@ class State:
 
 
 class Attempt(asyncio.Protocol):
-    """One probe under way, or one question for a capacity. Subclasses talk, and call `finish` exactly once they know."""
+    """One probe under way, or one question for a capacity. Subclasses talk, and call `finish` once they know."""
 
     lane: Lane[State]
     state: State

@@ -44,7 +44,7 @@ def request(address: str, port: int, path: str) -> bytes:
 
 
 def split_head(data: bytes) -> tuple[bytes, bytes] | None:
-    """(head, rest) once the empty line has come, else None; bare line feeds are taken as RFC 9112 section 2.2 allows."""
+    """(head, rest) once the empty line has come, else None. Bare line feeds end lines too (RFC 9112 section 2.2)."""
     for end in (b"\r\n\r\n", b"\n\n"):
         head, found, rest = data.partition(end)
         if found:

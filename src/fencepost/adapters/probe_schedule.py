@@ -82,7 +82,7 @@ class Rounds(Generic[T]):
         return due_ns, turn, key, first_ns, target
 
     def next_round(self, now: int, turn: int, key: str, first_ns: int, target: T) -> None:
-        """Put a target back for the round after `turn`, or for the first that lies after `now` if rounds were missed."""
+        """Put a target back for the round after `turn`, or for the first after `now` if rounds were missed."""
         interval = self.interval_ns
         turn = max(turn + 1, (now - first_ns) // interval)
         due_ns = first_ns + turn * interval + jitter_ns(key, self.salt, turn, interval)
