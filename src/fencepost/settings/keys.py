@@ -1,0 +1,107 @@
+"""Every key of region.toml: how it is read, what holds without it, and why. The reference page is tested against this."""
+
+from typing import Any, NamedTuple
+
+from fencepost.settings import values
+from fencepost.settings.values import Reader
+
+
+class Key(NamedTuple):
+    """One key. `default` is as in the file; `example` is there where it must be given; `only` names what it belongs to."""
+
+    name: str
+    read: Reader
+    default: Any = None
+    example: str = ""
+    only: str = ""
+    secret: bool = False
+
+
+SAFETY = (
+    Key("max_out", values.share(), "20%"),
+    Key("min_in", values.share(), "50%"),
+    Key("min_count", values.whole(1, 1_000_000), 1),
+    Key("burst", values.share(), "10%"),
+    Key("rate", values.rate, "5%/min"),
+    Key("fail_open", values.share("1%"), "50%"),
+)
+
+PROBE = (
+    Key("url", values.target_url, example='url = "http://:8080/healthz"'),
+    Key("status", values.statuses, ()),
+    Key("interval", values.duration("100ms", "1h"), "10s"),
+    Key("timeout", values.duration("10ms", "10m"), "2s"),
+    Key("fall", values.whole(1, 100), 3),
+    Key("rise", values.whole(1, 100), 5),
+)
+
+TARGET = (
+    Key("addr", values.address, example='addr = "192.0.2.10"'),
+    Key("weight", values.whole(1, 255), 1),
+    Key("port", values.whole(1, 65535), 0),
+)
+
+ENDPOINT = (
+    Key("name", values.string, example='name = "api.example.com"'),
+    Key("pool", values.string, example='pool = "api"'),
+    Key("ttl", values.ttl, None),
+    Key("records", values.records, None),
+)
+
+TABLES: dict[str, tuple[Key, ...]] = {
+    "region": (
+        Key("name", values.word, example='name = "eu-1"'),
+        Key("owner", values.word, None),
+        Key("zones", values.words, None),
+        Key("drills", values.boolean, False),
+        Key("mode", values.choice("enabled", "observe", "disabled"), "enabled"),
+    ),
+    "dns": (
+        Key(
+            "provider",
+            values.choice("embedded", "rfc2136", later=("route53",)),
+            example='provider = "embedded" or "rfc2136"',
+        ),
+        Key("domain", values.domains, example='domain = "example.com"'),
+        Key("ttl", values.ttl, "30s"),
+        Key("gather", values.duration("0s", "1h"), "30s"),
+        Key("listen", values.place(), "127.0.0.1:5300", only="embedded"),
+        Key("transfer", values.addresses, (), only="embedded"),
+        Key("server", values.place(53), None, only="rfc2136"),
+        Key("key", values.secret, None, only="rfc2136", secret=True),
+        Key("zone_id", values.string, None, only="route53"),
+        Key("requests", values.string, None, only="route53"),
+    ),
+    "store": (
+        Key("kind", values.choice("sqlite", later=("postgresql", "dynamodb")), "sqlite"),
+        Key("path", values.string, None, only="sqlite"),
+        Key("dsn", values.secret, None, only="postgresql", secret=True),
+        Key("table", values.string, None, only="dynamodb"),
+        Key("aws_region", values.string, None, only="dynamodb"),
+    ),
+    "api": (
+        Key("listen", values.place(names=True), "127.0.0.1:5301"),
+        Key("token", values.secret, None, secret=True),
+    ),
+    "checkers": (Key("canary", values.canaries, ()),),
+    "safety": SAFETY,
+    "pool.NAME": (
+        Key("probe", values.target_url, example='probe = "http://:8080/healthz"'),
+        Key("capacity", values.http_url, None),
+    ),
+    "pool.NAME.probe": PROBE,
+    "pool.NAME.safety": SAFETY,
+    "target": TARGET,
+    "endpoint": ENDPOINT,
+}
+"""By heading. In `[pool.NAME.targets]` the keys are zones, and `target` is what stands in their lists where an address alone won't do."""
+
+SUBTABLES = ("probe", "safety", "targets")
+"""What a pool holds besides its own keys; `probe` may be either."""
+
+
+def home(name: str) -> str:
+    """Give the heading of the one table that has a key of this name, or an empty string."""
+    homes = {"pool.NAME.safety": "safety", "target": "pool.NAME.targets"}
+    found = {homes.get(table, table) for table, keys in TABLES.items() if any(key.name == name for key in keys)}
+    return found.pop() if len(found) == 1 else ""

@@ -1,0 +1,124 @@
+"""Loads a file: bytes, TOML, values, relations, and the lines of what is wrong."""
+
+import os
+import re
+import stat
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path as FilePath
+
+import msgspec
+
+from fencepost.settings.lines import Lines
+from fencepost.settings.mistakes import Caution, Mistake, SettingsError, clean
+from fencepost.settings.reading import Reading
+from fencepost.settings.schema import Region
+
+SIZE_MAX = 64 * 2**20
+"""Bytes a file may have. A hundred thousand endpoints take about 8 MB."""
+
+_DEPTH_MAX = 64  # brackets in one another; the parser recurses, and nothing here needs more than three
+_AT = re.compile(r" ?\((?:at line (\d+), column (\d+)|at end of document)\)")
+
+
+class Report(msgspec.Struct, frozen=True):
+    """What `check` found. `region` is None if there are mistakes; `meaning` are the lines that say what the file means."""
+
+    region: Region | None
+    mistakes: tuple[Mistake, ...]
+    cautions: tuple[Caution, ...]
+    meaning: tuple[str, ...]
+
+
+def load(path: str | os.PathLike[str], environ: Mapping[str, str] = os.environ, *, ipv6: bool = True) -> Region:
+    """Read a region.toml. `ipv6` says whether the checkers' machine has IPv6. Raises SettingsError with all mistakes."""
+    report = check(path, environ, ipv6=ipv6)
+    if report.region is None:
+        raise SettingsError(report.mistakes)
+    return report.region
+
+
+def check(path: str | os.PathLike[str], environ: Mapping[str, str] = os.environ, *, ipv6: bool = True) -> Report:
+    """Read a region.toml and say everything about it. Raises nothing for whatever the file holds."""
+    shown_path = os.fspath(path)
+    try:
+        text = _text(FilePath(path))
+    except ValueError as error:
+        return _refused(shown_path, 1, str(error))
+    return judge(text, shown_path, environ, ipv6=ipv6)
+
+
+def judge(text: str, path: str, environ: Mapping[str, str] = os.environ, *, ipv6: bool = True) -> Report:
+    """Do what `check` does for a text that stands at `path`, or would."""
+    text = text.removeprefix("\ufeff").replace("\r\n", "\n")
+    if not text.strip():
+        return _refused(path, 1, "the file is empty; fencepost init writes one to begin with")
+    deep = _too_deep(text)
+    if deep:
+        return _refused(path, deep, f"brackets stand more than {_DEPTH_MAX} deep in one another")
+    try:
+        raw = tomllib.loads(text)
+    except (ValueError, RecursionError) as error:
+        return _broken(path, text, error)
+    lines = Lines(text)
+    reading = Reading(raw, lines, FilePath(os.path.abspath(path)), environ)
+    notes = reading.notes
+    mistakes = tuple(sorted((Mistake(path, lines.of(at), said) for at, said in notes.mistakes), key=_line))
+    cautions = tuple(sorted((Caution(path, lines.of(at), said) for at, said in notes.cautions), key=_line))
+    if mistakes:
+        return Report(None, mistakes, cautions, ())
+    return Report(reading.region, (), cautions, ())
+
+
+def _line(mistake: Mistake) -> int:
+    return mistake.line
+
+
+def _refused(path: str, line: int, text: str) -> Report:
+    return Report(None, (Mistake(path, line, text),), (), ())
+
+
+def _text(path: FilePath) -> str:
+    """Read the file. Raises ValueError with the reason; only a plain file is opened, so a pipe can't hold us up."""
+    try:
+        found = path.stat()
+        if not stat.S_ISREG(found.st_mode):
+            raise ValueError("is not a file")
+        if found.st_size > SIZE_MAX:
+            raise ValueError(f"has {found.st_size} bytes; at most {SIZE_MAX} are read")
+        return path.read_bytes().decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"is not UTF-8 (byte {error.start}); save it as UTF-8") from error
+    except FileNotFoundError as error:
+        raise ValueError("there is no such file; fencepost init writes one to begin with") from error
+    except OSError as error:
+        raise ValueError(f"can't be read: {error.strerror}") from error
+
+
+def _broken(path: str, text: str, error: Exception) -> Report:
+    """Say what the TOML parser said, with its line."""
+    if isinstance(error, RecursionError):
+        return _refused(path, 1, "is nested too deep")
+    said = str(error)
+    at = _AT.search(said)
+    if at is None:
+        line = 1
+    elif at[1]:
+        line = int(at[1])
+    else:
+        line = text.count("\n") + (not text.endswith("\n"))
+    reason = clean(_AT.sub("", said)) or "can't be read"
+    column = f", column {at[2]}" if at and at[2] else ""
+    return _refused(path, line, f"broken TOML{column}: {reason[:1].lower()}{reason[1:]}")
+
+
+def _too_deep(text: str) -> int:
+    """Give the line where brackets pass the depth allowed, or 0. Those within strings count too, up to the line's end."""
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.count("[") + line.count("{") > _DEPTH_MAX:
+            opened = 0
+            for c in line:
+                opened += (c in "[{") - (c in "]}")
+                if opened > _DEPTH_MAX:
+                    return number
+    return 0

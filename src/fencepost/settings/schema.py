@@ -1,0 +1,162 @@
+"""What region.toml says, as one frozen value: names normalised, numbers in integers, defaults filled in.
+
+The same value is written as a row into the region's store and planned from there, so it goes to JSON and back unchanged
+and holds no secret: a `Secret` says where one is to be found, never what it is. Every target and endpoint keeps the
+line it came from, for a plan that says "new, region.toml:31"; lines never count as a difference.
+"""
+
+import msgspec
+
+from fencepost.settings.units import Rate
+
+
+class HostPort(msgspec.Struct, frozen=True, gc=False):
+    """Where something listens: an address (v6 without brackets), or for the API alone a host name; and a port."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        """Write it as in the file: ``192.0.2.53:53``, ``[2001:db8::1]:53``."""
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+class Secret(msgspec.Struct, frozen=True, gc=False):
+    """Where a secret is: the absolute path of a file, or the name of an environment variable; one of them is empty."""
+
+    file: str = ""
+    env: str = ""
+
+
+class Url(msgspec.Struct, frozen=True, gc=False):
+    """What to ask of a target. `host` is sent as its Host header if not empty; the connection goes to the target's address."""
+
+    kind: str
+    host: str
+    port: int
+    path: str
+
+    def __str__(self) -> str:
+        """Write it as in the file: ``http://:8080/healthz``. Port 0 is each target's own."""
+        return f"{self.kind}://{self.host}{f':{self.port}' if self.port else ''}{self.path}"
+
+
+class Probe(msgspec.Struct, frozen=True, gc=False):
+    """How a pool's targets are judged. `status` lists the good answers; empty means 200 to 299."""
+
+    url: Url
+    status: tuple[int, ...]
+    interval_ns: int
+    timeout_ns: int
+    fall: int
+    rise: int
+
+
+class Safety(msgspec.Struct, frozen=True, gc=False):
+    """How fast and how far automation may take capacity out. Shares are millionths of the pool's weight."""
+
+    max_out_ppm: int
+    min_in_ppm: int
+    min_count: int
+    burst_ppm: int
+    rate: Rate
+    fail_open_ppm: int
+
+
+class Target(msgspec.Struct, frozen=True, gc=False):
+    """One address that can serve. `port` 0 is the probe's own."""
+
+    address: str
+    zone: str
+    weight: int
+    port: int
+    line: int
+
+    @property
+    def family(self) -> str:
+        """Give the record type its address is published as: ``A`` or ``AAAA``."""
+        return "AAAA" if ":" in self.address else "A"
+
+
+class Pool(msgspec.Struct, frozen=True):
+    """Targets that are interchangeable, judged and limited together. `safety` is what holds for this pool, defaults in."""
+
+    name: str
+    probe: Probe
+    capacity: Url | None
+    safety: Safety
+    targets: tuple[Target, ...]
+    line: int
+
+
+class Endpoint(msgspec.Struct, frozen=True, gc=False):
+    """A name whose address records we keep. `domain` is the DNS zone it is written in, `records` its families."""
+
+    name: str
+    domain: str
+    pool: str
+    ttl_s: int
+    records: tuple[str, ...]
+    line: int
+
+
+class Dns(msgspec.Struct, frozen=True):
+    """Where records are written. `listen` and `transfer` are the embedded server's; `server` and `key` those of rfc2136."""
+
+    provider: str
+    domains: tuple[str, ...]
+    ttl_s: int
+    gather_ns: int
+    listen: HostPort | None
+    transfer: tuple[str, ...]
+    server: HostPort | None
+    key: Secret | None
+
+
+class Store(msgspec.Struct, frozen=True, gc=False):
+    """Where rows are kept. `path` is absolute."""
+
+    kind: str
+    path: str
+
+
+class Api(msgspec.Struct, frozen=True, gc=False):
+    """Where the API listens, and where the token is that changes ask for."""
+
+    listen: HostPort
+    token: Secret
+
+
+class Region(msgspec.Struct, frozen=True):
+    """A whole region.toml. `path` is the absolute path of the file it was read from."""
+
+    name: str
+    owner: str
+    zones: tuple[str, ...]
+    drills: bool
+    mode: str
+    dns: Dns
+    store: Store
+    api: Api
+    canaries: tuple[Url, ...]
+    safety: Safety
+    pools: tuple[Pool, ...]
+    endpoints: tuple[Endpoint, ...]
+    path: str
+
+    def pool(self, name: str) -> Pool:
+        """Give a pool by its name. Raises KeyError if there is none."""
+        for pool in self.pools:
+            if pool.name == name:
+                return pool
+        raise KeyError(name)
+
+
+def encode(region: Region) -> bytes:
+    """Write a region as JSON, for its row in the store."""
+    return msgspec.json.encode(region)
+
+
+def decode(data: bytes) -> Region:
+    """Read what `encode` wrote. Raises msgspec.ValidationError for anything else."""
+    return msgspec.json.decode(data, type=Region)
