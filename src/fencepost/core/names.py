@@ -15,7 +15,8 @@ LABEL_MAX = 63
 """Bytes in one label (RFC 1035, 2.3.4)."""
 
 NAME_MAX = 253
-"""Characters of a name without its final dot; on the wire that is 255 bytes, lengths and the root counted (RFC 1035, 2.3.4)."""
+"""Characters of a name without its final dot; on the wire that is 255 bytes, lengths and the root counted (RFC 1035,
+2.3.4)."""
 
 MARKER_LABEL = "_fencepost"
 """First label of the record that says who owns an endpoint and which generation is live."""
@@ -68,7 +69,8 @@ def in_domain(name: str, domain: str) -> bool:
 
 
 def longest_domain(name: str, domains: Iterable[str]) -> str | None:
-    """Give the longest of the domains that a name lies in, or None; all normalised. The longest is the one delegated."""
+    """Give the longest of the domains that a name lies in, or None; all normalised. The longest is the one
+    delegated."""
     known = domains if isinstance(domains, (set, frozenset, dict)) else frozenset(domains)
     rest = name
     while True:

@@ -1,4 +1,5 @@
-"""Every key of region.toml: how it is read, what holds without it, and why. The reference page is tested against this."""
+"""Every key of region.toml: how it is read, what holds without it, and why. The reference page is tested against
+this."""
 
 from typing import Any, NamedTuple
 
@@ -7,7 +8,8 @@ from fencepost.settings.values import Reader
 
 
 class Key(NamedTuple):
-    """One key. `default` is as in the file; `example` is there where it must be given; `only` names what it belongs to."""
+    """One key. `default` is as in the file; `example` is there where it must be given; `only` names what it belongs
+    to."""
 
     name: str
     read: Reader
@@ -37,7 +39,7 @@ PROBE = (
 
 TARGET = (
     Key("addr", values.address, example='addr = "192.0.2.10"'),
-    Key("weight", values.whole(1, 255), 1),
+    Key("weight", values.whole(1, 255), None),
     Key("port", values.whole(1, 65535), 0),
 )
 
@@ -94,7 +96,8 @@ TABLES: dict[str, tuple[Key, ...]] = {
     "target": TARGET,
     "endpoint": ENDPOINT,
 }
-"""By heading. In `[pool.NAME.targets]` the keys are zones, and `target` is what stands in their lists where an address alone won't do."""
+"""By heading. In `[pool.NAME.targets]` the keys are zones, and `target` is what stands in their lists where an
+address alone won't do."""
 
 SUBTABLES = ("probe", "safety", "targets")
 """What a pool holds besides its own keys; `probe` may be either."""

@@ -13,7 +13,7 @@ from bisect import bisect_right
 Path = tuple[str | int, ...]
 """Keys and, for elements of arrays, their index: ``("endpoint", 0, "name")``."""
 
-_TOKEN = re.compile(
+_PIECE = re.compile(
     r"""
       (?P<string>  \"{3}(?:\\.|[^\\])*?\"{3}\"{0,2} | '{3}.*?'{3}'{0,2} | "(?:\\.|[^"\\\n])*" | '[^'\n]*' )
     | (?P<comment> \#[^\n]* )
@@ -49,31 +49,31 @@ class Lines:
 
 
 class _Scanner:
-    """One pass over the tokens. `frames` holds the open brackets of the value being read, outermost first."""
+    """One pass over the pieces. `frames` holds the open brackets of the value being read, outermost first."""
 
     def __init__(self, text: str) -> None:
         self.found: dict[Path, int] = {}
         self.arrays: dict[Path, int] = {}  # [[headers]]: the index of the newest element
         self.table: Path = ()
         self.starts = [0, *(match.end() for match in re.finditer("\n", text))]
-        self.tokens = [
+        self.pieces = [
             (match.lastgroup or "", match.group(), match.start())
-            for match in _TOKEN.finditer(text)
+            for match in _PIECE.finditer(text)
             if match.lastgroup not in ("space", "comment")
         ]
         self.at = 0
-        while self.at < len(self.tokens):
-            kind, token, _ = self.tokens[self.at]
+        while self.at < len(self.pieces):
+            kind, piece, _ = self.pieces[self.at]
             if kind == "newline":
                 self.at += 1
-            elif token == "[":
+            elif piece == "[":
                 self._header()
             else:
                 self._pair(self.table)
                 self._value()
 
     def _line(self) -> int:
-        start = self.tokens[self.at][2] if self.at < len(self.tokens) else self.starts[-1]
+        start = self.pieces[self.at][2] if self.at < len(self.pieces) else self.starts[-1]
         return bisect_right(self.starts, start)
 
     def _note(self, path: Path, line: int) -> None:
@@ -82,20 +82,20 @@ class _Scanner:
     def _key(self, closing: str) -> list[str]:
         """Read a dotted key up to the mark that ends it, and step over that mark."""
         parts: list[str] = []
-        while self.at < len(self.tokens):
-            kind, token, _ = self.tokens[self.at]
+        while self.at < len(self.pieces):
+            kind, piece, _ = self.pieces[self.at]
             self.at += 1
-            if token == closing:
+            if piece == closing:
                 break
             if kind == "string":
-                parts.append(_unquoted(token))
+                parts.append(_unquoted(piece))
             elif kind == "bare":
-                parts.append(token)
+                parts.append(piece)
         return parts
 
     def _header(self) -> None:
         line = self._line()
-        double = self.at + 1 < len(self.tokens) and self.tokens[self.at + 1][1] == "["
+        double = self.at + 1 < len(self.pieces) and self.pieces[self.at + 1][1] == "["
         self.at += 2 if double else 1
         parts = self._key("]")
         if double:
@@ -111,7 +111,7 @@ class _Scanner:
                 path += (self.arrays[path],)
                 self._note(path, line)
         self.table = path
-        self.at += self.at < len(self.tokens)  # the newline
+        self.at += self.at < len(self.pieces)  # the newline
 
     def _pair(self, table: Path) -> None:
         """Read ``key =`` and leave the path of its value in `self.path`."""
@@ -125,17 +125,17 @@ class _Scanner:
     def _value(self) -> None:
         """Read one value, however deep, noting each element and inner key."""
         frames: list[tuple[str, Path, int]] = []  # the bracket, the path of what it holds, the next index
-        while self.at < len(self.tokens):
-            kind, token, _ = self.tokens[self.at]
+        while self.at < len(self.pieces):
+            kind, piece, _ = self.pieces[self.at]
             if kind == "newline" and not frames:
                 return
             self.at += 1
-            if token in ("[", "{") and kind == "mark":
-                frames.append((token, self.path, 0))
-            elif token in ("]", "}") and kind == "mark":
+            if piece in ("[", "{") and kind == "mark":
+                frames.append((piece, self.path, 0))
+            elif piece in ("]", "}") and kind == "mark":
                 self.path = frames.pop()[1] if frames else self.path
                 continue
-            elif token == "," and frames:
+            elif piece == "," and frames:
                 bracket, path, index = frames[-1]
                 frames[-1] = (bracket, path, index + 1)
             else:
@@ -144,9 +144,9 @@ class _Scanner:
 
     def _next_element(self, frames: list[tuple[str, Path, int]]) -> None:
         """Take up what follows an opening bracket or a comma, unless the bracket closes there."""
-        while self.at < len(self.tokens) and self.tokens[self.at][0] == "newline":
+        while self.at < len(self.pieces) and self.pieces[self.at][0] == "newline":
             self.at += 1
-        if self.at >= len(self.tokens) or self.tokens[self.at][1] in ("]", "}"):
+        if self.at >= len(self.pieces) or self.pieces[self.at][1] in ("]", "}"):
             return
         bracket, path, index = frames[-1]
         if bracket == "{":
@@ -156,9 +156,9 @@ class _Scanner:
             self._note(self.path, self._line())
 
 
-def _unquoted(token: str) -> str:
-    if token.startswith("'"):
-        return token[1:-1]
-    if "\\" not in token:
-        return token[1:-1]
-    return str(tomllib.loads(f"k={token}")["k"])
+def _unquoted(piece: str) -> str:
+    if piece.startswith("'"):
+        return piece[1:-1]
+    if "\\" not in piece:
+        return piece[1:-1]
+    return str(tomllib.loads(f"k={piece}")["k"])

@@ -9,9 +9,12 @@ from pathlib import Path as FilePath
 
 import msgspec
 
-from fencepost.settings.lines import Lines
+from fencepost.settings.cautions import note_cautions
+from fencepost.settings.lines import Lines, Path
+from fencepost.settings.meaning import meaning
 from fencepost.settings.mistakes import Caution, Mistake, SettingsError, clean
 from fencepost.settings.reading import Reading
+from fencepost.settings.relations import judge_relations
 from fencepost.settings.schema import Region
 
 SIZE_MAX = 64 * 2**20
@@ -22,7 +25,8 @@ _AT = re.compile(r" ?\((?:at line (\d+), column (\d+)|at end of document)\)")
 
 
 class Report(msgspec.Struct, frozen=True):
-    """What `check` found. `region` is None if there are mistakes; `meaning` are the lines that say what the file means."""
+    """What `check` found. `region` is None if there are mistakes; `meaning` are the lines that say what the file
+    means."""
 
     region: Region | None
     mistakes: tuple[Mistake, ...]
@@ -31,7 +35,8 @@ class Report(msgspec.Struct, frozen=True):
 
 
 def load(path: str | os.PathLike[str], environ: Mapping[str, str] = os.environ, *, ipv6: bool = True) -> Region:
-    """Read a region.toml. `ipv6` says whether the checkers' machine has IPv6. Raises SettingsError with all mistakes."""
+    """Read a region.toml. `ipv6` says whether the checkers' machine has IPv6. Raises SettingsError with all
+    mistakes."""
     report = check(path, environ, ipv6=ipv6)
     if report.region is None:
         raise SettingsError(report.mistakes)
@@ -63,11 +68,17 @@ def judge(text: str, path: str, environ: Mapping[str, str] = os.environ, *, ipv6
     lines = Lines(text)
     reading = Reading(raw, lines, FilePath(os.path.abspath(path)), environ)
     notes = reading.notes
-    mistakes = tuple(sorted((Mistake(path, lines.of(at), said) for at, said in notes.mistakes), key=_line))
-    cautions = tuple(sorted((Caution(path, lines.of(at), said) for at, said in notes.cautions), key=_line))
+    judge_relations(reading, environ, ipv6=ipv6)
+    note_cautions(reading.region, notes)
+    mistakes = tuple(sorted((Mistake(path, _at(lines, at), said) for at, said in notes.mistakes), key=_line))
+    cautions = tuple(sorted((Caution(path, _at(lines, at), said) for at, said in notes.cautions), key=_line))
     if mistakes:
         return Report(None, mistakes, cautions, ())
-    return Report(reading.region, (), cautions, ())
+    return Report(reading.region, (), cautions, meaning(reading.region))
+
+
+def _at(lines: Lines, at: Path | int) -> int:
+    return at if isinstance(at, int) else lines.of(at)
 
 
 def _line(mistake: Mistake) -> int:
@@ -113,7 +124,8 @@ def _broken(path: str, text: str, error: Exception) -> Report:
 
 
 def _too_deep(text: str) -> int:
-    """Give the line where brackets pass the depth allowed, or 0. Those within strings count too, up to the line's end."""
+    """Give the line where brackets pass the depth allowed, or 0. Those within strings count too, up to the line's
+    end."""
     for number, line in enumerate(text.split("\n"), 1):
         if line.count("[") + line.count("{") > _DEPTH_MAX:
             opened = 0

@@ -36,7 +36,8 @@ class Caution(Mistake, frozen=True, gc=False):
 
 
 class SettingsError(Exception):
-    """A file that can't be used. It is the kind Misconfigured (exit 2): tell a person, change nothing, keep what runs."""
+    """A file that can't be used. It is the kind Misconfigured (exit 2): tell a person, change nothing, keep what
+    runs."""
 
     def __init__(self, mistakes: tuple[Mistake, ...]) -> None:
         """Take all the mistakes of one file, in the order of their lines."""
@@ -48,7 +49,8 @@ class SettingsError(Exception):
 
 
 def closing(mistakes: tuple[Mistake, ...], loaded_at: str = "") -> str:
-    """Say what the mistakes did, which is nothing. `loaded_at` is when a running region last loaded its file, if one runs."""
+    """Say what the mistakes did, which is nothing. `loaded_at` is when a running region last loaded its file, if one
+    runs."""
     count = "1 mistake" if len(mistakes) == 1 else f"{len(mistakes)} mistakes"
     running = f"; a running region keeps what it loaded at {loaded_at}" if loaded_at else ""
     return f"{count}. Nothing was started{running}."
@@ -59,15 +61,15 @@ class Notes:
 
     def __init__(self) -> None:
         """Start with none."""
-        self.mistakes: list[tuple[Path, str]] = []
-        self.cautions: list[tuple[Path, str]] = []
+        self.mistakes: list[tuple[Path | int, str]] = []
+        self.cautions: list[tuple[Path | int, str]] = []
 
-    def wrong(self, path: Path, text: str) -> None:
-        """Note a mistake at a path."""
+    def wrong(self, path: Path | int, text: str) -> None:
+        """Note a mistake at a path, or at a line already known."""
         self.mistakes.append((path, text))
 
-    def odd(self, path: Path, text: str) -> None:
-        """Note a caution at a path."""
+    def odd(self, path: Path | int, text: str) -> None:
+        """Note a caution at a path, or at a line already known."""
         self.cautions.append((path, text))
 
 

@@ -10,7 +10,7 @@ from fencepost.settings import keys, values
 from fencepost.settings.lines import Lines, Path
 from fencepost.settings.mistakes import Notes, advice, clean, shown
 from fencepost.settings.schema import Endpoint, Pool, Probe, Safety, Target, Url
-from fencepost.settings.tables import Fields, as_table, read_table
+from fencepost.settings.tables import Fields, as_table, heading, read_table
 
 _NO_URL = Url("http", "", 80, "/")
 
@@ -18,7 +18,8 @@ _NO_URL = Url("http", "", 80, "/")
 def read_pools(
     notes: Notes, raw: Any, lines: Lines, safety: Safety, zones: tuple[str, ...] | None
 ) -> tuple[tuple[Pool, ...], tuple[str, ...], set[Path]]:
-    """Read every pool. Gives the pools, the zones their targets name in sorted order, and the paths that could not be read."""
+    """Read every pool. Gives the pools, the zones their targets name in sorted order, and the paths that could not be
+    read."""
     pools: list[Pool] = []
     bad: set[Path] = set()
     if not isinstance(raw, dict):
@@ -76,7 +77,9 @@ class _PoolReader:
             self.bad |= {(*path, key) for key in probe.bad}
         url = (probe["url"] if long_form else fields["probe"]) or _NO_URL
         if probe["status"] and url.kind != "http":
-            self.notes.wrong((*path, "status"), f'status is for http probes, and this one is "{url.kind}"; leave it out')
+            self.notes.wrong(
+                (*path, "status"), f'status is for http probes, and this one is "{url.kind}"; leave it out'
+            )
         return Probe(url, probe["status"], probe["interval"], probe["timeout"], probe["fall"], probe["rise"])
 
     def _safety(self, raw: dict[str, Any]) -> Safety:
@@ -86,7 +89,9 @@ class _PoolReader:
         fields = read_table(self.notes, as_table(self.notes, raw["safety"], path), path, keys.SAFETY)
         self.bad |= {(*path, key) for key in fields.bad}
         names = {"min_count": "min_count", "rate": "rate"}
-        return msgspec.structs.replace(self.safety, **{names.get(key, f"{key}_ppm"): fields[key] for key in fields.given})
+        return msgspec.structs.replace(
+            self.safety, **{names.get(key, f"{key}_ppm"): fields[key] for key in fields.given}
+        )
 
     def _targets(self, raw: dict[str, Any]) -> tuple[Target, ...]:
         path = (*self.path, "targets")
@@ -107,7 +112,10 @@ class _PoolReader:
             self.bad.add(path)
             if len(self.notes.mistakes) == before:
                 at = path if "targets" in raw else self.path
-                self.notes.wrong(at, f'pool {clean(self.name)} has no targets; write [pool.{clean(self.name)}.targets] with a = ["192.0.2.10"]')
+                self.notes.wrong(
+                    at,
+                    f'pool {clean(self.name)} has no targets; write {heading(path)} with a = ["192.0.2.10"]',
+                )
         return tuple(targets)
 
     def _zone(self, zone: str, path: Path) -> None:
@@ -124,12 +132,13 @@ class _PoolReader:
             fields = read_table(self.notes, one, path, keys.TARGET)
             address, weight, port = fields["addr"], fields["weight"], fields["port"]
         else:
-            address, weight, port = self._address(one, path), 1, 0
+            address, weight, port = self._address(one, path), None, 0
         if address is None:
             return None
         line = self.lines.of(path)
         if address in self.first:
-            text = f"{address} is in pool {self.name} twice (first on line {self.first[address]}); list it once, with a weight"
+            first = f"first on line {self.first[address]}"
+            text = f"{address} is in pool {clean(self.name)} twice ({first}); list it once, with a weight"
             self.notes.wrong(path, text)
             return None
         self.first[address] = line
@@ -210,8 +219,12 @@ class _EndpointReader:
             return None
         line = self.lines.of(path)
         if name in self.first:
-            spelt = "" if given == name else f"{shown(given)} is {name}: "
-            self.notes.wrong(path, f"{spelt}endpoint {clean(name)} is there twice (first on line {self.first[name]}); leave one out")
+            said = (
+                f"endpoint {clean(name)} is there twice"
+                if given == name
+                else f"{shown(given)} is endpoint {clean(name)} again"
+            )
+            self.notes.wrong(path, f"{said} (first on line {self.first[name]}); leave one out")
             return None
         self.first[name] = line
         return name
@@ -223,7 +236,7 @@ class _EndpointReader:
         if name in self.pools:
             return name
         if self.pools_known:
-            self.notes.wrong((*path, "pool"), f'there is no pool {shown(name)}; {advice(name, self.pools)}')
+            self.notes.wrong((*path, "pool"), f"there is no pool {shown(name)}; {advice(name, self.pools)}")
         return None
 
     def _outside(self, name: str, path: Path) -> None:
@@ -241,5 +254,3 @@ class _EndpointReader:
                 kind = "IPv6" if family == "AAAA" else "IPv4"
                 text = f'records names "{family}", and pool {pool} has no {kind} target to answer with; leave it out'
                 self.notes.wrong(path, text)
-
-

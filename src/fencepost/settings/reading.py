@@ -1,6 +1,7 @@
 """From TOML's tables to a `Region`, going on past each mistake with a default in its place.
 
-The result is used only if no mistake was noted. Until then it lets everything else be judged, so that one run shows all.
+The result is used only if no mistake was noted. Until then it lets everything else be judged, so that one run shows
+all.
 """
 
 import os
@@ -27,7 +28,9 @@ class Reading:
         self.raw = raw
         self.lines = lines
         self.path = path
-        self.state = FilePath(environ["STATE_DIRECTORY"].split(":")[0]) if environ.get("STATE_DIRECTORY") else path.parent
+        self.state = (
+            FilePath(environ["STATE_DIRECTORY"].split(":")[0]) if environ.get("STATE_DIRECTORY") else path.parent
+        )
         self._top_level()
         self.fields = {name: self._table(name) for name in _TABLES}
         self.bad: set[Path] = {(name, key) for name, fields in self.fields.items() for key in fields.bad}
@@ -70,12 +73,16 @@ class Reading:
         if table == "dns" and fields["provider"] == "rfc2136":
             for name, example in (("server", '"192.0.2.53:53"'), ("key", '{ file = "tsig.key" }')):
                 if name not in fields.given and name not in fields.bad:
-                    self.notes.wrong((table,), f'{heading((table,))} has no {name}; "rfc2136" needs one: {name} = {example}')
+                    self.notes.wrong(
+                        (table,), f'{heading((table,))} has no {name}; "rfc2136" needs one: {name} = {example}'
+                    )
 
     def _region(self) -> Region:
         region, dns, checkers = self.fields["region"], self.fields["dns"], self.fields["checkers"]
         safety = safety_of(self.fields["safety"])
-        pools, named_zones, pool_bad = read_pools(self.notes, self.raw.get("pool", {}), self.lines, safety, region["zones"])
+        pools, named_zones, pool_bad = read_pools(
+            self.notes, self.raw.get("pool", {}), self.lines, safety, region["zones"]
+        )
         self.bad |= pool_bad
         name = region["name"] or "unnamed"
         domains = dns["domain"] or ()

@@ -29,7 +29,8 @@ class Secret(msgspec.Struct, frozen=True, gc=False):
 
 
 class Url(msgspec.Struct, frozen=True, gc=False):
-    """What to ask of a target. `host` is sent as its Host header if not empty; the connection goes to the target's address."""
+    """What to ask of a target. `host` is sent as its Host header if not empty; the connection goes to the target's
+    address."""
 
     kind: str
     host: str
@@ -64,11 +65,11 @@ class Safety(msgspec.Struct, frozen=True, gc=False):
 
 
 class Target(msgspec.Struct, frozen=True, gc=False):
-    """One address that can serve. `port` 0 is the probe's own."""
+    """One address that can serve. `weight` is None if the file gives none; `port` 0 is the probe's own."""
 
     address: str
     zone: str
-    weight: int
+    weight: int | None
     port: int
     line: int
 
@@ -77,9 +78,15 @@ class Target(msgspec.Struct, frozen=True, gc=False):
         """Give the record type its address is published as: ``A`` or ``AAAA``."""
         return "AAAA" if ":" in self.address else "A"
 
+    @property
+    def counts(self) -> int:
+        """Give the weight it counts with while nothing else is known: its own, or one."""
+        return self.weight or 1
+
 
 class Pool(msgspec.Struct, frozen=True):
-    """Targets that are interchangeable, judged and limited together. `safety` is what holds for this pool, defaults in."""
+    """Targets that are interchangeable, judged and limited together. `safety` is what holds for this pool, defaults
+    in."""
 
     name: str
     probe: Probe
@@ -101,7 +108,8 @@ class Endpoint(msgspec.Struct, frozen=True, gc=False):
 
 
 class Dns(msgspec.Struct, frozen=True):
-    """Where records are written. `listen` and `transfer` are the embedded server's; `server` and `key` those of rfc2136."""
+    """Where records are written. `listen` and `transfer` are the embedded server's; `server` and `key` those of
+    rfc2136."""
 
     provider: str
     domains: tuple[str, ...]

@@ -20,7 +20,8 @@ class Fields(dict[str, Any]):
 
 
 def heading(path: Path) -> str:
-    """Write a table's path as its heading: ``[pool.web.probe]``; an element of an array of tables is ``[[endpoint]]``."""
+    """Write a table's path as its heading: ``[pool.web.probe]``; an element of an array of tables is
+    ``[[endpoint]]``."""
     names = ".".join(clean(part) for part in path if isinstance(part, str))
     return f"[[{names}]]" if path and path[-1:] != path[:1] and isinstance(path[-1], int) else f"[{names}]"
 
@@ -29,7 +30,9 @@ def as_table(notes: Notes, value: Any, path: Path) -> dict[str, Any]:
     """Take a value that must be a table; note it and give an empty one if it isn't."""
     if isinstance(value, dict):
         return value
-    notes.wrong(path, f"{clean(str(path[-1]))} must be a table; write {heading(path)} on a line of its own and its keys below")
+    notes.wrong(
+        path, f"{clean(str(path[-1]))} must be a table; write {heading(path)} on a line of its own and its keys below"
+    )
     return {}
 
 

@@ -23,14 +23,16 @@ _PER = {"s": NS["s"], "min": NS["m"], "h": NS["h"], "d": NS["d"]}
 
 
 class Rate(msgspec.Struct, frozen=True, gc=False):
-    """So many millionths of a pool's weight in so many nanoseconds. The pair is kept, since 5 %/h divides evenly by neither."""
+    """So many millionths of a pool's weight in so many nanoseconds. The pair is kept, since 5 %/h divides evenly by
+    neither."""
 
     share_ppm: int
     per_ns: int
 
 
 def duration_ns(text: str) -> int:
-    """Read ``"500ms"``, ``"10s"``, ``"5m"``, ``"2h"``, ``"7d"`` into nanoseconds. Raises ValueError for anything else."""
+    """Read ``"500ms"``, ``"10s"``, ``"5m"``, ``"2h"``, ``"7d"`` into nanoseconds. Raises ValueError for anything
+    else."""
     match = _DURATION.fullmatch(text)
     if match is None:
         raise ValueError('is no duration; write a number and its unit, like "500ms", "10s", "5m" or "7d"')
@@ -60,7 +62,8 @@ def rate(text: str) -> Rate:
 
 
 def duration_text(ns: int) -> str:
-    """Write a duration as one would in the file: the largest unit that leaves a whole number; ``"1500ms"``, ``"90s"``."""
+    """Write a duration as one would in the file: the largest unit that leaves a whole number; ``"1500ms"``,
+    ``"90s"``."""
     for unit in ("d", "h", "m", "s", "ms"):
         if ns % NS[unit] == 0 and (ns or unit == "s"):
             return f"{ns // NS[unit]}{unit}"

@@ -1,0 +1,86 @@
+"""What is allowed and surprises people: said by `check` and at the start, refused by neither."""
+
+import ipaddress
+
+from fencepost.settings import units
+from fencepost.settings.mistakes import Notes, clean
+from fencepost.settings.schema import Pool, Region
+
+TTL_LONG_S = 300
+"""Callers keep a dead address for up to a TTL; past five minutes most of an incident is the caches'."""
+
+CHECKERS_MIN = 3
+"""A verdict takes two fresh votes; with three checkers one may be down or cut off."""
+
+
+def note_cautions(region: Region, notes: Notes) -> None:
+    """Note each thing about a region that its owner may not expect."""
+    _zones(region, notes)
+    _names(region, notes)
+    if region.drills and region.dns.provider != "embedded":
+        text = f'drills are allowed on a real provider ("{region.dns.provider}"), and they damage live records'
+        notes.odd(("region", "drills"), text)
+    if region.dns.ttl_s > TTL_LONG_S:
+        notes.odd(("dns", "ttl"), _long_ttl(region.dns.ttl_s))
+    used = {endpoint.pool for endpoint in region.endpoints}
+    for pool in region.pools:
+        _pool(region, pool, notes)
+        if pool.name not in used:
+            notes.odd(pool.line, f"no endpoint uses pool {pool.name}; its targets are probed and answer nobody")
+
+
+def _zones(region: Region, notes: Notes) -> None:
+    count = len(region.zones)
+    at = ("region", "zones")
+    if count == 1:
+        text = "one zone has one checker, and a verdict takes two: nothing is ever taken out; name three zones"
+        notes.odd(at, text)
+    elif 1 < count < CHECKERS_MIN:
+        text = (
+            f"{count} zones have {count} checkers, and a verdict takes two: with one down nothing is taken out; "
+            "name a third"
+        )
+        notes.odd(at, text)
+
+
+def _pool(region: Region, pool: Pool, notes: Notes) -> None:
+    if len(pool.targets) == 1:
+        notes.odd(pool.line, f"pool {pool.name} has one target, which is never taken out however sick it is")
+    elif len(region.zones) > 1 and len({target.zone for target in pool.targets}) == 1:
+        zone = pool.targets[0].zone
+        notes.odd(
+            pool.line,
+            f"pool {pool.name} has all its targets in zone {zone}; if that zone goes, nothing is left to turn to",
+        )
+    if _server_is_elsewhere(region):
+        inner = [target for target in pool.targets if ipaddress.ip_address(target.address).is_loopback]
+        if inner:
+            text = (
+                f"{inner[0].address} is a loopback address, and the server is open to other machines: "
+                "there it means themselves"
+            )
+            notes.odd(inner[0].line, text)
+    if region.dns.provider == "rfc2136" and len({target.counts for target in pool.targets}) > 1:
+        text = f"{region.dns.server} answers all addresses alike: weights of pool {pool.name} count for the limits only"
+        notes.odd(pool.line, text)
+
+
+def _server_is_elsewhere(region: Region) -> bool:
+    place = region.dns.listen if region.dns.provider == "embedded" else region.dns.server
+    return place is not None and not ipaddress.ip_address(place.host).is_loopback
+
+
+def _names(region: Region, notes: Notes) -> None:
+    for endpoint in region.endpoints:
+        if endpoint.ttl_s > TTL_LONG_S and endpoint.ttl_s != region.dns.ttl_s:
+            notes.odd(endpoint.line, f"endpoint {clean(endpoint.name)}: {_long_ttl(endpoint.ttl_s)}")
+        if endpoint.name == region.api.listen.host:
+            text = (
+                f"the API listens on {clean(endpoint.name)}, an endpoint managed here: "
+                "if that is broken, so is the way to mend it"
+            )
+            notes.odd(("api", "listen"), text)
+
+
+def _long_ttl(seconds: int) -> str:
+    return f"ttl {units.duration_text(seconds * units.NS['s'])} is over 5m: callers keep a dead address that long"

@@ -1,0 +1,40 @@
+"""From region.toml to the settings that the deciders take. What the file doesn't name keeps their defaults."""
+
+from fencepost.core.traffic.hysteresis import HealthSettings
+from fencepost.core.traffic.limits import SafetySettings
+from fencepost.core.traffic.load_balancer import PoolSettings
+from fencepost.core.traffic.membership import Mode
+from fencepost.core.traffic.membership import Target as Listed
+from fencepost.settings.schema import Pool, Region, Safety
+from fencepost.settings.units import NS
+
+EXIT_PPM = SafetySettings().exit_ppm
+"""Fail open ends below this share of sick targets, so `fail_open` must lie above it."""
+
+
+def safety_settings(safety: Safety) -> SafetySettings:
+    """Give limits as the limiter takes them. Raises ValueError for numbers `load` would have refused."""
+    return SafetySettings(
+        max_out_ppm=safety.max_out_ppm,
+        min_in_ppm=safety.min_in_ppm,
+        min_count=safety.min_count,
+        burst_ppm=safety.burst_ppm,
+        rate_ppm_per_min=max(1, safety.rate.share_ppm * NS["m"] // safety.rate.per_ns),
+        fail_open_ppm=safety.fail_open_ppm,
+    )
+
+
+def health_settings(pool: Pool) -> HealthSettings:
+    """Give how a pool is judged as a checker takes it. Raises ValueError for numbers `load` would have refused."""
+    probe = pool.probe
+    return HealthSettings(interval_ns=probe.interval_ns, timeout_ns=probe.timeout_ns, fall=probe.fall, rise=probe.rise)
+
+
+def pool_settings(region: Region, pool: Pool) -> PoolSettings:
+    """Give all that the load balancer is told of a pool."""
+    return PoolSettings(pool.name, health_settings(pool), safety_settings(pool.safety), Mode(region.mode))
+
+
+def listed_targets(pool: Pool) -> tuple[Listed, ...]:
+    """Give a pool's targets as its owner's list. A weight that isn't in the file may come from `capacity`."""
+    return tuple(Listed(target.address, target.zone, target.weight) for target in pool.targets)

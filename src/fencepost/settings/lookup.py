@@ -1,0 +1,43 @@
+"""Which region.toml is meant: said by flag, by environment, lying here, a sample running here, or the machine's own.
+
+Parent folders are never searched: a command that changes records must not pick up a file its user didn't see.
+"""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+VARIABLE = "FENCEPOST_CONFIG"
+SYSTEM = Path("/etc/fencepost/region.toml")
+
+
+class Found(NamedTuple):
+    """The file that is meant, and what said so: ``--config``, ``$FENCEPOST_CONFIG``, ``./region.toml``, ``sample``,
+    ``/etc``."""
+
+    path: Path
+    by: str
+
+
+def find_config(
+    flag: str | None, environ: Mapping[str, str], cwd: Path, samples: Iterable[Path] = (), system: Path = SYSTEM
+) -> Found | None:
+    """Find the file that is meant, or None. What a flag or the environment names is taken even if it isn't there.
+
+    `samples` are the files of samples that run here for this user, likeliest first; the caller knows where they
+    register.
+    """
+    if flag:
+        return Found(cwd / flag, "--config")
+    named = environ.get(VARIABLE)
+    if named:
+        return Found(cwd / named, f"${VARIABLE}")
+    here = cwd / "region.toml"
+    if here.exists():
+        return Found(here, "./region.toml")
+    for sample in samples:
+        if sample.exists():
+            return Found(sample, "sample")
+    if system.exists():
+        return Found(system, "/etc")
+    return None

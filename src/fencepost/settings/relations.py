@@ -1,0 +1,190 @@
+"""Judges numbers against each other and against the pools they are about. Each relation stands with its reason."""
+
+import os
+from collections.abc import Mapping
+from typing import Protocol
+
+from fencepost.settings import units
+from fencepost.settings.core_settings import EXIT_PPM
+from fencepost.settings.lines import Lines, Path
+from fencepost.settings.mistakes import Notes, clean
+from fencepost.settings.schema import Endpoint, Pool, Region, Safety, Secret
+from fencepost.settings.secret import read_secret, read_tsig_key
+
+MESSAGE_MAX = 65_535
+"""Bytes of one DNS message over TCP, and so of one UPDATE (RFC 1035, 4.2.2)."""
+
+
+class Read(Protocol):
+    """What is judged: a region as far as it could be read, and what could not."""
+
+    notes: Notes
+    lines: Lines
+    bad: set[Path]
+    region: Region
+
+
+def judge_relations(read: Read, environ: Mapping[str, str], *, ipv6: bool) -> None:
+    """Note every number that can't hold beside another one, and every secret that isn't where the file says."""
+    _Safety(read).judge()
+    for pool in read.region.pools:
+        _probe(read, pool)
+        _families(read, pool, ipv6=ipv6)
+    _canaries(read)
+    _sizes(read)
+    _secrets(read, environ)
+
+
+class _Safety:
+    """Judges the region's safety settings, and each pool's own where it has some."""
+
+    def __init__(self, read: Read) -> None:
+        self.read = read
+        self.notes = read.notes
+
+    def judge(self) -> None:
+        self._limits(self.read.region.safety, ())
+        for pool in self.read.region.pools:
+            own: Path = ("pool", pool.name)
+            if self.read.lines.has((*own, "safety")):
+                self._limits(pool.safety, own)
+            self._count(pool, own)
+
+    def _limits(self, safety: Safety, own: Path) -> None:
+        share = units.share_text
+        if self._readable(own, "max_out", "min_in") and safety.max_out_ppm + safety.min_in_ppm > units.WHOLE:
+            left = (units.WHOLE - safety.min_in_ppm) / 10_000
+            other = self._said(own, "max_out", share(safety.max_out_ppm))
+            floor = share(safety.min_in_ppm)
+            text = f'min_in "{floor}" leaves {left:g} %, so max_out {other} can\'t be used; lower one of them'
+            self.notes.wrong(self._at(own, "min_in", "max_out"), text)
+        if self._readable(own, "burst", "max_out") and safety.burst_ppm > safety.max_out_ppm:
+            other = self._said(own, "max_out", share(safety.max_out_ppm))
+            text = f'burst "{share(safety.burst_ppm)}" is over max_out {other}, so it could never be spent; lower it'
+            self.notes.wrong(self._at(own, "burst", "max_out"), text)
+        if self._readable(own, "fail_open") and safety.fail_open_ppm <= EXIT_PPM:
+            text = (
+                f'fail_open "{share(safety.fail_open_ppm)}" must be over {share(EXIT_PPM)}, where it ends again; '
+                "the same number for both would flap"
+            )
+            self.notes.wrong(self._at(own, "fail_open"), text)
+
+    def _count(self, pool: Pool, own: Path) -> None:
+        if not self._readable(own, "min_count") or (*own, "targets") in self.read.bad:
+            return
+        count = len(pool.targets)
+        if pool.safety.min_count > count:
+            has = "1 target" if count == 1 else f"{count} targets"
+            least = pool.safety.min_count
+            text = f"min_count {least} is over the {has} of pool {pool.name}, so none could ever go; lower it"
+            self.notes.wrong(self._at(own, "min_count"), text)
+
+    def _path(self, own: Path, key: str) -> Path:
+        """Give the path where a key that holds for a pool stands: its own table, the region's, or (neither) the
+        region's."""
+        mine = (*own, "safety", key)
+        return mine if own and self.read.lines.has(mine) else ("safety", key)
+
+    def _readable(self, own: Path, *names: str) -> bool:
+        return not any(self._path(own, key) in self.read.bad for key in names)
+
+    def _at(self, own: Path, *names: str) -> Path:
+        """Give where to say it: the first of the keys that stands in the file, a pool's own before the region's."""
+        paths = [self._path(own, key) for key in names]
+        paths.sort(key=lambda path: len(path) == 2)
+        return next((path for path in paths if self.read.lines.has(path)), paths[0])
+
+    def _said(self, own: Path, key: str, text: str) -> str:
+        path = self._path(own, key)
+        where = f"line {self.read.lines.of(path)}" if self.read.lines.has(path) else "the default"
+        return f'"{text}" ({where})'
+
+
+def _probe(read: Read, pool: Pool) -> None:
+    path: Path = ("pool", pool.name, "probe")
+    interval, timeout = (*path, "interval"), (*path, "timeout")
+    if not {interval, timeout} & read.bad and pool.probe.timeout_ns >= pool.probe.interval_ns:
+        at = timeout if read.lines.has(timeout) else interval
+        text = (
+            f'timeout "{units.duration_text(pool.probe.timeout_ns)}" must be under interval '
+            f'"{units.duration_text(pool.probe.interval_ns)}", or probes of one target overlap'
+        )
+        read.notes.wrong(at, text)
+    if pool.probe.url.kind == "tcp" and not pool.probe.url.port and not all(target.port for target in pool.targets):
+        read.notes.wrong(path, 'a tcp probe needs a port, like "tcp://:5432", or each target its own')
+
+
+def _families(read: Read, pool: Pool, *, ipv6: bool) -> None:
+    """Refuse targets that no endpoint would ever publish, or no checker could ever reach."""
+    endpoints = [endpoint for endpoint in read.region.endpoints if endpoint.pool == pool.name]
+    published = {family for endpoint in endpoints for family in endpoint.records}
+    for target in pool.targets:
+        if published and target.family not in published:
+            said = "A" if target.family == "AAAA" else "AAAA"
+            text = (
+                f'target {target.address} is never answered: all endpoints of pool {pool.name} say records = ["{said}"]'
+            )
+            read.notes.wrong(target.line, f'{text}; add "{target.family}" there, or leave it out')
+        elif target.family == "AAAA" and not ipv6:
+            read.notes.wrong(target.line, f"target {target.address} can't be probed: this machine has no IPv6")
+
+
+def _canaries(read: Read) -> None:
+    mine = {target.address: pool.name for pool in read.region.pools for target in pool.targets}
+    for canary in read.region.canaries:
+        if canary.host in mine:
+            text = (
+                f"canary {canary.host} is a target of pool {mine[canary.host]}: "
+                "when it dies every checker would doubt itself instead; name something else"
+            )
+            read.notes.wrong(("checkers", "canary"), text)
+
+
+def _sizes(read: Read) -> None:
+    """Refuse an endpoint whose change can't fit one message: the fence needs all of it in one transaction."""
+    sizes = {pool.name: _content_bytes(pool) for pool in read.region.pools}
+    for endpoint in read.region.endpoints:
+        size = update_bytes(endpoint, *sizes[endpoint.pool])
+        if size > MESSAGE_MAX:
+            v4, v6 = sizes[endpoint.pool]
+            text = (
+                f"endpoint {clean(endpoint.name)} is too big: changing its {v4 + v6} addresses takes {size} bytes "
+                f"(old, new and marker), one UPDATE holds {MESSAGE_MAX}; spread the pool over several endpoints"
+            )
+            read.notes.wrong(endpoint.line, text)
+
+
+def update_bytes(endpoint: Endpoint, v4: int, v6: int) -> int:
+    """Give the bytes that replacing every address of an endpoint takes in one RFC 2136 UPDATE, names compressed.
+
+    Each old record stands in it as a prerequisite and each new one as an addition (12 bytes and the address), the old
+    and the new marker with packed content (5 or 17 bytes an address, in base64), and 1,024 for header, names, TSIG.
+    """
+    records = 2 * ((12 + 4) * v4 * ("A" in endpoint.records) + (12 + 16) * v6 * ("AAAA" in endpoint.records))
+    packed = 4 * -(-(5 * v4 + 17 * v6) // 3)
+    return 1024 + 2 * len(endpoint.name) + records + 2 * (packed + packed // 255 + 256)
+
+
+def _content_bytes(pool: Pool) -> tuple[int, int]:
+    v6 = sum(target.family == "AAAA" for target in pool.targets)
+    return len(pool.targets) - v6, v6
+
+
+def _secrets(read: Read, environ: Mapping[str, str]) -> None:
+    """Look at each secret that must be there. The API's token may be missing: it is made on first start."""
+    key = read.region.dns.key
+    if key is not None and read.region.dns.provider == "rfc2136":
+        try:
+            read_tsig_key(key, environ)
+        except ValueError as error:
+            read.notes.wrong(("dns", "key"), f"key: {error}")
+    token = read.region.api.token
+    if token.env or os.path.lexists(token.file):
+        _look(read, token, environ)
+
+
+def _look(read: Read, secret: Secret, environ: Mapping[str, str]) -> None:
+    try:
+        read_secret(secret, environ)
+    except ValueError as error:
+        read.notes.wrong(("api", "token"), f"token: {error}")
