@@ -1,0 +1,146 @@
+"""The fence: generations, and the marker that carries one beside the records it stands for.
+
+In October 2025 the automation checked once, before its walk, whether its plan was newer, and then wrote: nothing tied
+the check to the write. Here each endpoint has a TXT record ``_fencepost.<endpoint>``, its *marker*, that says which
+generation is live; every write requires the exact marker it read and replaces it together with the addresses, in one
+transaction of the DNS provider. A stale writer isn't told to stop: its write can't apply.
+
+A generation is a pair (epoch, number), epoch first. The number is that of the plan which last changed the endpoint; the
+epoch rises only when a person places a hold (repair, rollback, withdrawal), so that a hold outranks every plan made
+without knowing of it. The identity of a set is (generation, digest): after a store is lost the same number may come
+twice, and the digest tells the two apart.
+"""
+
+import re
+from hashlib import sha256
+from typing import Literal, Self, TypeAlias
+
+from msgspec import Struct
+
+from fencepost.core.instant import SECOND, Instant
+from fencepost.core.record_set import Content, pack, unpack
+
+HoldKind: TypeAlias = Literal["repair", "rollback", "withdraw"]
+
+
+class Generation(Struct, frozen=True, gc=False, order=True):
+    """What is newer: compared by epoch, then by number."""
+
+    epoch: int = 0
+    number: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.number} (epoch {self.epoch})" if self.epoch else str(self.number)
+
+
+NEVER = Generation()
+"""Older than anything ever published."""
+
+
+class Hold(Struct, frozen=True, gc=False):
+    """A person's word about an endpoint, standing until its release or ``until_s`` (seconds since 1970; 0 = until released).
+
+    ``id`` is the epoch at which it was placed. A release names it, so that a release meant for one hold can't end a later.
+    """
+
+    kind: HoldKind
+    id: int
+    until_s: int = 0
+
+    def ended(self, released: int, now: Instant) -> bool:
+        """Whether a release up to ``released``, or the time (nanoseconds since 1970), has ended it."""
+        return self.id <= released or 0 < self.until_s * SECOND <= now
+
+    def __str__(self) -> str:
+        return f"{self.kind}:{self.id}:{self.until_s}"
+
+
+def digest(value: Content, hold: Hold | None) -> str:
+    """Names addresses, weights, TTL and hold together, 16 hex digits."""
+    text = f"{','.join(value.a)}|{','.join(value.aaaa)}|{','.join(map(str, value.weights))}|{value.ttl}|{hold or ''}"
+    return sha256(text.encode()).hexdigest()[:16]
+
+
+_NUMBER = rb"(0|[1-9][0-9]{0,18})"
+_MARKER = re.compile(
+    rb"fencepost=1 owner=([a-z0-9][a-z0-9_.-]{0,62}) store=([0-9a-f]{4}) gen=" + _NUMBER + rb" epoch=" + _NUMBER
+    + rb" digest=([0-9a-f]{16}) writes=" + _NUMBER
+    + rb"(?: hold=(repair|rollback|withdraw):" + _NUMBER + rb":" + _NUMBER + rb")?"
+    + rb"(?: ttl=" + _NUMBER + rb" a=" + _NUMBER + rb")?"
+)
+_STRING_MAX = 255  # RFC 1035 section 3.3: a character-string's length is one byte
+
+
+class Marker(Struct, frozen=True, gc=False):
+    """What stands at ``_fencepost.<endpoint>``: who owns the endpoint, what is live, and whether a person holds it.
+
+    ``store`` is four hex digits of the identity of the store whose plan this is. ``writes`` counts the writes, for audit;
+    no promise needs it. ``content`` rides along when a hold stands (so that it outlives the store) or when weights differ
+    (so that a name server can draw by them); else it is None and the records themselves are all there is to know.
+    """
+
+    owner: str
+    store: str
+    generation: Generation
+    digest: str
+    writes: int = 1
+    hold: Hold | None = None
+    content: Content | None = None
+
+    @classmethod
+    def of(cls, owner: str, store: str, generation: Generation, value: Content, hold: Hold | None, writes: int) -> Self:
+        """The marker that belongs beside ``value``."""
+        carried = value if hold is not None or value.weights else None
+        return cls(owner, store, generation, digest(value, hold), writes, hold, carried)
+
+    def encode(self) -> tuple[bytes, ...]:
+        """The strings of its one TXT record, each at most 255 bytes (RFC 1035 section 3.3.14)."""
+        head = (
+            f"fencepost=1 owner={self.owner} store={self.store} gen={self.generation.number}"
+            f" epoch={self.generation.epoch} digest={self.digest} writes={self.writes}"
+        )
+        if self.hold is not None:
+            head += f" hold={self.hold}"
+        if self.content is None:
+            return (head.encode(),)
+        packed = pack(self.content)
+        head += f" ttl={self.content.ttl} a={len(self.content.a)}"
+        return (head.encode(), *(packed[at : at + _STRING_MAX] for at in range(0, len(packed), _STRING_MAX)))
+
+    @classmethod
+    def parse(cls, strings: tuple[bytes, ...]) -> Self | None:
+        """The marker in the strings of a TXT record, or None if it is not exactly one as :meth:`encode` writes it.
+
+        Anything else at a marker's name is another's, and is left alone.
+        """
+        if not strings:
+            return None
+        found = _MARKER.fullmatch(strings[0])
+        if found is None:
+            return None
+        owner, store, number, epoch, name, writes, kind, hold_id, until, ttl, v4 = found.groups()
+        hold = Hold(kind.decode(), int(hold_id), int(until)) if kind else None  # type: ignore[arg-type]
+        carried = None
+        if ttl is not None:
+            packed = b"".join(strings[1:])
+            if any(len(string) != _STRING_MAX for string in strings[1:-1]) or b"" in strings[1:]:
+                return None
+            try:
+                carried = unpack(packed, v4=int(v4), ttl=int(ttl))
+            except ValueError:
+                return None
+        elif len(strings) > 1:
+            return None
+        return cls(
+            owner.decode(), store.decode(), Generation(int(epoch), int(number)), name.decode(), int(writes), hold, carried
+        )
+
+
+class Foreign(Struct, frozen=True, gc=False):
+    """What stands at a marker's name and is not a marker of ours: another owner's, or no marker at all.
+
+    ``owner`` is the other region's, or "" if it can't be told; ``raw`` is each TXT record's strings, in order.
+    """
+
+    owner: str
+    raw: tuple[tuple[bytes, ...], ...] = ()

@@ -1,0 +1,72 @@
+"""The promises about DNS, and what is needed to check them: shared by the explorer, the simulator and running roles.
+
+``never_backward`` and ``hold_stands`` speak of the last enacted generation and hold. That is remembered by the marker, and
+by the newest row where the marker is gone; when the last that remembers is destroyed by hand, the memory falls with it.
+:class:`Memory` keeps exactly that, one for each endpoint.
+"""
+
+from msgspec import Struct, structs
+
+from fencepost.core.fence import NEVER, Generation, Hold, Marker
+from fencepost.core.instant import Instant
+from fencepost.core.store import Row
+from fencepost.core.zone import Live, withdraws
+
+ALWAYS = {
+    "never_empty": "a published address family of an endpoint has an address, unless withdrawn or emptied by another writer",
+    "never_backward": "an endpoint's live generation never falls",
+    "never_torn": "at the primary, a reader sees one plan's set for an endpoint, whole",
+    "inputs_never_backward": "no published plan is made from older inputs than its predecessor's",
+    "cleanup_spares_live": "no live, newest or pinned row is ever deleted",
+    "hold_stands": "a repair, rollback or withdrawal is undone only by its own release, or by a later hold",
+    "bounded_removal": "automation takes out no more than burst + rate x time, and never goes below min_in",
+}
+"""Name to meaning, of the promises that hold in every state."""
+
+EVENTUALLY = {
+    "converges": "from any reachable state, one live enactor, a planner and an answering provider reach the newest plan",
+}
+"""Name to meaning, of the promises about where things end."""
+
+
+class Memory(Struct, frozen=True, gc=False):
+    """The last enacted generation of an endpoint, the hold that stands in it, and the highest hold id released."""
+
+    enacted: Generation = NEVER
+    held: Hold | None = None
+    released: int = 0
+
+
+def enact(memory: Memory, live: Live, now: Instant = 0) -> tuple[Memory, str | None]:
+    """The memory after a commit that left ``live``, and the promise it broke, if any."""
+    marker = live.marker
+    if not isinstance(marker, Marker):
+        return memory, "never_torn"
+    broken = None
+    if live.empty and not withdraws(marker):
+        broken = "never_empty"
+    elif not live.verified():
+        broken = "never_torn"
+    elif marker.generation < memory.enacted:
+        broken = "never_backward"
+    elif undoes(memory, marker, now):
+        broken = "hold_stands"
+    return structs.replace(memory, enacted=marker.generation, held=marker.hold), broken
+
+
+def undoes(memory: Memory, marker: Marker, now: Instant) -> bool:
+    """Whether the marker takes away a hold that neither its release nor its time has ended, nor a later hold replaces."""
+    held = memory.held
+    if held is None or held.ended(memory.released, now):
+        return False
+    return marker.hold is None or marker.hold.id < held.id
+
+
+def destroy(memory: Memory, live: Live, row: Row | None) -> Memory:
+    """The memory after something was destroyed by hand, leaving ``live`` in DNS and ``row`` the newest in the store."""
+    if isinstance(live.marker, Marker):
+        return memory
+    if row is None or live.empty:
+        return structs.replace(memory, enacted=NEVER, held=None)
+    held = memory.held if row.hold is not None and row.hold == memory.held else None
+    return structs.replace(memory, enacted=min(memory.enacted, row.generation), held=held)

@@ -1,0 +1,139 @@
+"""The DNS enactor: brings each endpoint's records to the newest row, by fenced writes, and heals what drifted.
+
+Three run, one a failure zone, and never talk to each other; any one is enough. A pass reads DNS, then the rows, compares,
+and commits what differs. The order matters: an enactor that sees no marker must act on a row read *after* it saw that, or
+a row remembered from before could be brought back once somebody deletes a newer marker by hand. Reading DNS first in
+every pass makes that no special case.
+
+A commit requires exactly what was read (:mod:`fencepost.core.zone`), so however late it arrives it can do no harm: that is
+the step whose absence emptied DynamoDB's endpoint in October 2025. A refusal only says that something changed; the next
+pass finds out what: a newer marker (we were fenced) or drift. Batches save round trips; a batch refused twice is halved,
+so that one stale or bad endpoint can't hold up the others for ever, and passes start where the last left off.
+
+It goes on without the store: rows are then unknown, nothing new is written, and emptied or altered records are healed from
+the marker or the local file. The store may well sit behind the very endpoint that is empty.
+"""
+
+from msgspec import Struct
+
+from fencepost.core.effects import Commit, Compare, Effect, Findings, ReadDns, ReadRows, Wake
+from fencepost.core.events import Changed, Committed, Compared, DnsRead, Event, Failed, Failure, RowsRead, Woke
+from fencepost.core.instant import MILLISECOND, MINUTE, SECOND, Duration, Instant
+from fencepost.core.jitter import jitter
+from fencepost.core.judge import Kind, judge
+from fencepost.core.zone import Change
+
+
+REFUSALS_MOST = 8
+"""Counting further would change nothing, and a state that grows for ever can't be explored."""
+
+
+class EnactorSettings(Struct, frozen=True, gc=False):
+    """Who the enactor is and how it goes about it.
+
+    ``name`` and ``owner`` appear in history and markers; ``batch`` is the most endpoints a transaction, ``batch_bytes``
+    the most bytes (RFC 2136 over TCP takes 64 KiB, signature included); ``idle`` the longest sleep between passes;
+    ``retry`` the first wait after a failure and ``retry_most`` the longest; ``misconfigured`` the wait when only a person
+    can help. ``cursor`` is where the first pass starts, so that three enactors don't begin at the same endpoint.
+    """
+
+    name: str
+    owner: str
+    batch: int = 200
+    batch_bytes: int = 48_000
+    idle: Duration = SECOND
+    retry: Duration = 50 * MILLISECOND
+    retry_most: Duration = 2 * SECOND
+    misconfigured: Duration = MINUTE
+    cursor: str = ""
+
+
+class DnsEnactor(Struct, gc=False):
+    """The enactor's whole state: it can be lost at any moment without harm."""
+
+    settings: EnactorSettings
+    limit: int
+    cursor: str = ""
+    refusals: int = 0
+    failures: int = 0
+
+    def on(self, event: Event, now: Instant) -> tuple[Effect, ...]:
+        """One step of a pass; see :class:`~fencepost.core.decider.Decider`."""
+        match event:
+            case Woke():
+                return (ReadDns(),)
+            case DnsRead():
+                return (ReadRows(),)
+            case RowsRead():
+                return (Compare(self.limit, self.cursor),)
+            case Failed(effect="ReadRows"):
+                return (Compare(self.limit, self.cursor, rows_known=False),)
+            case Compared():
+                return self.enact(event)
+            case Committed():
+                self.refusals = self.failures = 0
+                self.limit = min(2 * self.limit, self.settings.batch)
+                return (ReadDns(),)
+            case Changed():
+                return self.refused()
+            case Failed():
+                return (self.back_off(event),)
+            case _:
+                raise TypeError(f"an enactor is never told {type(event).__name__}")
+
+    def enact(self, event: Compared) -> tuple[Effect, ...]:
+        """Judge what the pass found; commit what may be written, in one transaction."""
+        changes: list[Change] = []
+        found: list[tuple[str, str, str]] = []
+        size = 0
+        for pair in event.pairs:
+            judgement = judge(pair, self.settings.owner)
+            change = judgement.change
+            if change is None:
+                if judgement.kind is not Kind.DONE:
+                    found.append((pair.live.name, judgement.kind.value, judgement.why))
+                continue
+            size += wire_size(change)
+            if changes and size > self.settings.batch_bytes:
+                break
+            changes.append(change)
+        findings: tuple[Effect, ...] = (Findings(tuple(found)),) if found else ()
+        if changes:
+            self.cursor = changes[-1].name
+            return (*findings, Commit(tuple(changes)))
+        self.refusals = self.failures = 0
+        self.limit = self.settings.batch
+        return (*findings, ReadDns() if event.more else Wake(self.settings.idle))
+
+    def refused(self) -> tuple[Effect, ...]:
+        """Read again at once; only a second refusal in a row halves the batch."""
+        self.refusals = min(self.refusals + 1, REFUSALS_MOST)
+        if self.refusals >= 2:
+            self.limit = max(1, self.limit // 2)
+        if self.refusals <= 3:
+            return (ReadDns(),)
+        return (Wake(jitter(self.settings.retry, self.settings.name, self.refusals) + MILLISECOND),)
+
+    def back_off(self, event: Failed) -> Effect:
+        """Wait before reading again; half is jitter, so that enactors don't come back together."""
+        if event.failure is Failure.MISCONFIGURED:
+            return Wake(self.settings.misconfigured)
+        if event.failure is Failure.REFUSED:
+            return self.skip()
+        self.failures = min(self.failures + 1, 16)
+        wait = min(self.settings.retry << self.failures, self.settings.retry_most)
+        return Wake(wait // 2 + jitter(wait // 2, self.settings.name, self.failures))
+
+    def skip(self) -> Effect:
+        """The provider won't ever take this batch as it is: smaller ones, so that only the bad endpoint waits."""
+        self.limit = max(1, self.limit // 2)
+        return Wake(self.settings.retry)
+
+
+def wire_size(change: Change) -> int:
+    """An upper bound of the change's bytes in an RFC 2136 message: prerequisites, deletions and additions, uncompressed."""
+    name = len(change.name) + 16
+    seen = change.seen
+    addresses = len(seen.a) + len(change.content.a), len(seen.aaaa) + len(change.content.aaaa)
+    text = sum(len(string) + 1 for string in change.marker.encode())
+    return 2 * (name + text) + 6 * name + addresses[0] * (name + 14) + addresses[1] * (name + 26)

@@ -1,0 +1,274 @@
+"""The DNS planner: turns inputs, orders and what stands in DNS into numbered plans.
+
+A pass reads the head, then the inputs, then DNS, and publishes by compare-and-set on that head. The order of the first
+two is why no plan is ever made from older inputs than its predecessor's: who published the head had read his inputs
+before, and ours are read after. A refused plan is thrown away, never renumbered: its number would then say newer than its
+content is. Any number of planners may run.
+
+The planner also *adopts*. A marker of ours above the newest row (a repair made without the store, a wiped or restored
+store), or equal with another digest, is something that stands and that no row knows: the planner publishes above it, with
+the marker's content while its hold stands and no newer one is in the store, else with what is wanted now. Taking the
+number without the content would undo the repair; taking nothing would leave every enactor waiting.
+
+Rollback, withdrawal and repair are *holds*: content that a level-based planner would otherwise undo at its next pass. A
+hold ends by a release that names it (or a later one), by its time, or is replaced by a later hold.
+"""
+
+from typing import NamedTuple
+
+from msgspec import Struct, structs
+
+from fencepost.core.effects import Effect, Publish, ReadDns, ReadHead, ReadInputs, Survey, Wake
+from fencepost.core.events import (
+    DnsRead,
+    Event,
+    Failed,
+    Failure,
+    HeadRead,
+    InputsRead,
+    Outrun,
+    Published,
+    Standing,
+    Surveyed,
+    Woke,
+)
+from fencepost.core.fence import NEVER, Generation, Hold, Marker
+from fencepost.core.instant import MILLISECOND, MINUTE, SECOND, Duration, Instant
+from fencepost.core.jitter import jitter
+from fencepost.core.record_set import NOTHING, Content
+from fencepost.core.store import Head, Order, Plan, Row, Wanted
+from fencepost.core.zone import lacks_family
+
+BLANK = Head("")
+
+
+class PlannerSettings(Struct, frozen=True, gc=False):
+    """``gather`` is how long capacity shifts are collected; removals, repairs and orders never wait.
+
+    ``idle``, ``retry``, ``retry_most`` and ``misconfigured`` are as for the enactor.
+    """
+
+    name: str
+    owner: str
+    gather: Duration = 30 * SECOND
+    idle: Duration = SECOND
+    retry: Duration = 50 * MILLISECOND
+    retry_most: Duration = 2 * SECOND
+    misconfigured: Duration = MINUTE
+
+
+class DnsPlanner(Struct, gc=False):
+    """The planner's whole state: the head and the input snapshot of the pass under way."""
+
+    settings: PlannerSettings
+    head: Head = BLANK
+    inputs: int = 0
+    failures: int = 0
+
+    def on(self, event: Event, now: Instant) -> tuple[Effect, ...]:
+        """One step of a pass; ``now`` is nanoseconds since 1970, for a hold's epoch and expiry only."""
+        match event:
+            case Woke():
+                return (ReadHead(),)
+            case HeadRead(head=head):
+                self.head = head
+                return (ReadInputs(),)
+            case InputsRead(inputs=inputs):
+                self.inputs = inputs
+                return (ReadDns(),)
+            case DnsRead():
+                return (Survey(),)
+            case Surveyed():
+                return (self.plan(event, now),)
+            case Published():
+                self.rest()
+                return (ReadHead(),)
+            case Outrun():
+                self.rest()
+                return (Wake(jitter(self.settings.retry, self.settings.name, self.head.number) + MILLISECOND),)
+            case Failed():
+                return (self.back_off(event),)
+            case _:
+                raise TypeError(f"a planner is never told {type(event).__name__}")
+
+    def rest(self) -> None:
+        """Forget the pass: what it read is worth nothing to the next."""
+        self.head, self.inputs, self.failures = BLANK, 0, 0
+
+    def plan(self, survey: Surveyed, now: Instant) -> Effect:
+        """The next plan, or sleep if every endpoint is as wanted."""
+        number = max(self.head.number, survey.highest) + 1
+        rows: list[Row] = []
+        spends: list[str] = []
+        why: list[str] = []
+        wait = self.settings.idle
+        for standing in survey.standings:
+            due = gathered_at(standing, self.settings.gather)
+            if due > now:
+                wait = min(wait, due - now)
+                continue
+            row = next_row(standing, self.settings.owner, number, now, self.head.mark)
+            spends.extend(order.id for order in standing.orders)
+            if row is not None:
+                rows.append(row)
+                why.append(reason(standing, row))
+        if not rows and not spends:
+            self.rest()
+            return Wake(wait)
+        plan = Plan(self.head, number, self.inputs, tuple(rows), tuple(spends), tuple(why))
+        self.rest()
+        return Publish(plan)
+
+    def back_off(self, event: Failed) -> Effect:
+        """Wait before starting over; half is jitter."""
+        failures = min(self.failures + 1, 16)
+        self.rest()
+        self.failures = failures
+        if event.failure is Failure.MISCONFIGURED:
+            return Wake(self.settings.misconfigured)
+        wait = min(self.settings.retry << failures, self.settings.retry_most)
+        return Wake(wait // 2 + jitter(wait // 2, self.settings.name, failures))
+
+
+class Ground(NamedTuple):
+    """What an endpoint's next row starts from: the highest epoch seen, the hold that stands and its content, or neither.
+
+    ``released`` is the highest hold id that a release, or its time, has ended.
+    """
+
+    epoch: int
+    hold: Hold | None
+    content: Content | None
+    released: int
+
+
+def gathered_at(standing: Standing, gather: Duration) -> Instant:
+    """When an endpoint's change may be planned: 0 at once; later only for a shift of weights and nothing else."""
+    wanted, row = standing.wanted, standing.row
+    if wanted is None or row is None or standing.orders or not wanted.shift_since or needs_adoption(standing):
+        return 0
+    shifts = (wanted.content.a, wanted.content.aaaa, wanted.content.ttl) == (row.content.a, row.content.aaaa, row.content.ttl)
+    return wanted.shift_since + gather if shifts and row.hold is None else 0
+
+
+def needs_adoption(standing: Standing) -> bool:
+    """Whether a marker stands that no row knows: above the newest, or equal with another digest.
+
+    An absent row counts as older than any marker. What the marker's owner is, :func:`next_row` has looked at before.
+    """
+    marker, row = standing.live.marker, standing.row
+    if not isinstance(marker, Marker):
+        return False
+    if row is None:
+        return True
+    return marker.generation > row.generation or (
+        marker.generation == row.generation and marker.digest != row.digest
+    )
+
+
+def next_row(standing: Standing, owner: str, number: int, now: Instant, mark: str) -> Row | None:
+    """The endpoint's row in plan ``number``; None if it is to stay as it is.
+
+    ``mark`` is the four digits of the store planned for. Content is a pure function of the snapshot, the orders and the
+    marker: two planners that read the same make the same.
+    """
+    marker = standing.live.marker if isinstance(standing.live.marker, Marker) else None
+    if marker is not None and marker.owner != owner:
+        return None
+    row = standing.row
+    if row is not None and row.contested and not any(order.kind == "adopt" for order in standing.orders):
+        return None
+    adopts = marker is not None and needs_adoption(standing)
+    ground = carry_out(standing.orders, standing_on(marker if adopts else None, row, standing.orders, now), marker, row, now)
+    made = compose(standing, ground, number, now)
+    if made is None:
+        return None
+    replaced = times_replaced(standing, marker, mark) if adopts else (row.replaced if row else 0)
+    adoptions = [order.adopt for order in standing.orders if order.kind == "adopt"]
+    made = structs.replace(made, replaced=0 if adoptions else replaced, adopt=adoptions[-1] if adoptions else "")
+    changes = row is None or adopts or (made.digest, made.released, made.adopt, made.replaced) != (
+        row.digest, row.released, row.adopt, row.replaced
+    )
+    return made if changes else None
+
+
+def standing_on(marker: Marker | None, row: Row | None, orders: tuple[Order, ...], now: Instant) -> Ground:
+    """What stands before this pass's orders: the later of the marker's hold (if it is being adopted) and the row's."""
+    released = max([row.released if row else 0, *(order.hold for order in orders if order.kind == "release")])
+    hold, value = (row.hold, row.content) if row is not None and row.hold is not None else (None, None)
+    if marker is not None and marker.hold is not None and (hold is None or marker.hold.id > hold.id):
+        hold, value = marker.hold, marker.content
+    if hold is not None and hold.ended(released, now):
+        released = max(released, hold.id)
+        hold, value = None, None
+    epoch = max(row.generation.epoch if row else 0, marker.generation.epoch if marker else 0)
+    return Ground(epoch, hold, value, released)
+
+
+def carry_out(
+    orders: tuple[Order, ...], ground: Ground, marker: Marker | None, row: Row | None, now: Instant
+) -> Ground:
+    """The ground once withdrawals and rollbacks have been placed, in the order they were given."""
+    for order in orders:
+        if order.kind != "withdraw" and order.kind != "rollback":
+            continue
+        if order.kind == "rollback" and row is not None and lacks_family(order.content, row.families):
+            continue  # it would empty a family that is published today
+        epoch = hold_epoch(max(ground.epoch, marker.generation.epoch if marker else 0), now)
+        value = NOTHING if order.kind == "withdraw" else order.content
+        ground = ground._replace(epoch=epoch, hold=Hold(order.kind, epoch, order.until_s), content=value)
+    return ground
+
+
+def hold_epoch(known: int, now: Instant) -> int:
+    """The epoch a new hold is placed at: above every epoch known, and at least the seconds since 1970.
+
+    The time keeps two holds apart when what was known of the first has been lost in between.
+    """
+    return max(known + 1, now // SECOND)
+
+
+def compose(standing: Standing, ground: Ground, number: int, now: Instant) -> Row | None:
+    """The row that the ground and the inputs make; None if the inputs don't say, or would empty a published family."""
+    wanted, row = standing.wanted, standing.row
+    if ground.hold is not None and ground.content is not None:
+        value, hold = ground.content, ground.hold
+        families = row.families if row is not None and not lacks_family(value, row.families) else families_of(value)
+    else:
+        if wanted is None or lacks_family(wanted.content, wanted.families) or not wanted.families:
+            return None
+        value, hold, families = wanted.content, None, wanted.families
+    made = Row.of(standing.name, Generation(ground.epoch, number), value, hold, families=families)
+    order = standing.orders[-1] if standing.orders else None
+    by, why = (order.by, order.reason) if order else (row.by, row.reason) if row and row.hold == hold else ("", "")
+    return structs.replace(made, released=ground.released, by=by, reason=why, made_at=now)
+
+
+def families_of(value: Content) -> str:
+    """The families a content is published in, when nothing else says."""
+    return ("4" if value.a else "") + ("6" if value.aaaa else "")
+
+
+def times_replaced(standing: Standing, marker: Marker | None, mark: str) -> int:
+    """How often another store's marker has replaced our enacted row, this time included.
+
+    Counted in the store: kept in memory each crash would forget it, and kept in the marker both sides would stop after a
+    wipe. A new store starts at zero and has enacted nothing, so it isn't the one that stops.
+    """
+    row = standing.row
+    if row is None or marker is None:
+        return 0
+    foreign = marker.store != mark and row.store == mark and standing.enacted
+    return row.replaced + (1 if foreign else 0)
+
+
+def reason(standing: Standing, row: Row) -> str:
+    """A line for people: what this row is for."""
+    if row.hold is not None and (standing.row is None or standing.row.hold != row.hold):
+        return f"{standing.name}: {row.hold.kind}"
+    if needs_adoption(standing):
+        marker = standing.live.marker
+        generation = marker.generation if isinstance(marker, Marker) else NEVER
+        return f"{standing.name}: adopts generation {generation}"
+    wanted: Wanted | None = standing.wanted
+    return f"{standing.name}: {wanted.why if wanted and wanted.why else 'as wanted'}"

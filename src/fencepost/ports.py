@@ -1,0 +1,239 @@
+"""The ports: what roles ask of the world outside, and the three ways in which that can fail.
+
+An adapter turns every vendor's error into one of three exceptions, told apart by what the caller should do next. A
+commit's two ordinary outcomes, applied and *changed*, are not exceptions: losing a race is normal.
+"""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Protocol
+
+from msgspec import Struct
+
+from fencepost.core.fence import Generation
+from fencepost.core.instant import Duration, Instant
+from fencepost.core.record_set import Content
+from fencepost.core.store import Head, Order, Plan, Row
+from fencepost.core.zone import Batch, Live
+
+
+class PortError(Exception):
+    """The base of the three: ``what`` went wrong, ``where``, and a ``hint`` of what to do about it."""
+
+    def __init__(self, what: str, *, where: str = "", hint: str = "") -> None:
+        super().__init__(what)
+        self.what = what
+        self.where = where
+        self.hint = hint
+
+    def __str__(self) -> str:
+        place = f"{self.where}: " if self.where else ""
+        return f"{place}{self.what}"
+
+
+class Refused(PortError):  # noqa: N818  the three are outcomes a caller tells apart, not kinds of error
+    """What was asked can't be right (too big, empties a family): never retry it as it is."""
+
+
+class Unavailable(PortError):  # noqa: N818  as above
+    """No answer, or not now. A write's outcome is unknown: read again, never resend from memory."""
+
+
+class Misconfigured(PortError):  # noqa: N818  as above
+    """Credentials, rights, names or files are wrong: tell a person, look again each 60 s."""
+
+
+class DnsPort(Protocol):
+    """A DNS provider and the mirror of one domain kept from it. Used by one decider, one call at a time."""
+
+    async def read(self) -> Collection[str]:
+        """Bring the mirror up to date; the names of endpoints whose records or marker changed since the last read.
+
+        The first read names all. A read that fails leaves the mirror as it was (a transfer refused midway is no empty
+        domain). Raises ``Unavailable`` or ``Misconfigured``.
+        """
+        ...
+
+    def live(self, name: str) -> Live:
+        """What the mirror holds at an endpoint; ``Live(name)`` where there is nothing."""
+        ...
+
+    def names(self) -> Iterable[str]:
+        """Every name in the mirror at which a marker stands (that of the endpoint, not ``_fencepost.…``)."""
+        ...
+
+    async def commit(self, batch: Batch) -> bool:
+        """One transaction, all or nothing: True if it applied, False if something was not as a change had seen it.
+
+        Raises ``Refused`` (never right: empties a family, too big, a record type the server won't take),
+        ``Unavailable`` (the outcome is unknown) or ``Misconfigured``. Never resends.
+        """
+        ...
+
+    async def wait(self, most: Duration) -> None:
+        """Return when the domain may have changed (NOTIFY, or its serial moved), at the latest after ``most``."""
+        ...
+
+    async def close(self) -> None:
+        """Let go of sockets."""
+        ...
+
+
+class Inputs(Struct, frozen=True, gc=False):
+    """One snapshot of what plans are made from.
+
+    ``config`` is the loaded configuration's JSON (b"" before the first load), ``membership`` each pool's (version, JSON),
+    ``overrides`` each override's JSON by id, ``orders`` the orders not carried out yet.
+    """
+
+    snapshot: int
+    config: bytes
+    membership: Mapping[str, tuple[int, bytes]]
+    overrides: Mapping[str, bytes]
+    orders: tuple[Order, ...]
+
+
+class Enacted(Struct, frozen=True, gc=False):
+    """Who enacted an endpoint's live generation: ``by`` is a role such as "enactor/b"; ``at`` nanoseconds since 1970."""
+
+    name: str
+    generation: Generation
+    by: str
+    at: Instant
+    writes: int
+
+
+class HistoryRow(Struct, frozen=True, gc=False):
+    """A line of the history: what happened to what (an endpoint, pool or role), by whom; ``at`` nanoseconds since 1970.
+
+    ``kind`` is one of plan, enacted, healed, fenced, removed, kept, back, refused, operator, role, finding.
+    """
+
+    kind: str
+    on: str
+    by: str
+    text: str
+    at: Instant
+    id: int = 0
+
+
+class Beat(Struct, frozen=True, gc=False):
+    """A role's sign of life: ``state`` is "up", "misconfigured" or "unavailable"; ``error`` what last went wrong."""
+
+    role: str
+    pid: int
+    version: str
+    state: str
+    error: str
+    at: Instant
+
+
+class StorePort(Protocol):
+    """A store: linearizable compare-and-set on one head and on one row a pool, and rows to read."""
+
+    async def head(self) -> Head:
+        """The head, store identity included."""
+        ...
+
+    async def newest_rows(self, since: Head | None) -> tuple[Head, Sequence[Row]]:
+        """The head, and each endpoint's newest row if a plan after ``since`` made it (all if None or another store's)."""
+        ...
+
+    async def inputs(self) -> Inputs:
+        """One consistent snapshot of the inputs."""
+        ...
+
+    async def publish(self, plan: Plan) -> Head | None:
+        """Rows, spent orders and head in one compare-and-set; None if the head had moved. Draws the nonce."""
+        ...
+
+    async def kept_contents(self, name: str) -> Sequence[Content]:
+        """The contents of every kept row of an endpoint."""
+        ...
+
+    async def rows_of(self, name: str) -> Sequence[Row]:
+        """Every kept row of an endpoint, newest first."""
+        ...
+
+    async def spent_rows(self, most: int) -> Sequence[tuple[Row, int, Generation]]:
+        """At most so many rows that aren't their endpoint's newest, oldest first: (row, place from newest, newest)."""
+        ...
+
+    async def delete_row(self, name: str, generation: Generation, nonce: str) -> bool:
+        """Delete one row if it has this nonce and isn't its endpoint's newest; whether it did."""
+        ...
+
+    async def put_order(self, order: Order) -> None:
+        """Queue an order; raises the input snapshot."""
+        ...
+
+    async def put_config(self, body: bytes) -> bool:
+        """The loaded configuration; raises the input snapshot if it differs from the stored one (then True)."""
+        ...
+
+    async def membership(self, pool: str) -> tuple[int, bytes]:
+        """A pool's (version, JSON); (0, b"") before the first."""
+        ...
+
+    async def put_membership(self, pool: str, expected: int, body: bytes) -> bool:
+        """Compare-and-set on the pool's version; raises the input snapshot."""
+        ...
+
+    async def put_override(self, name: str, body: bytes) -> None:
+        """Place or replace an override (drain, keep, pause); raises the input snapshot."""
+        ...
+
+    async def drop_override(self, name: str) -> bool:
+        """End an override; raises the input snapshot; whether there was one."""
+        ...
+
+    async def put_report(self, zone: str, pool: str, sequence: int, body: bytes) -> None:
+        """A checker's report, replacing its last."""
+        ...
+
+    async def beat_report(self, zone: str, pool: str, sequence: int, body: bytes) -> None:
+        """A checker's heartbeat (small), beside its report."""
+        ...
+
+    async def reports(self, pool: str) -> Sequence[tuple[str, bytes, bytes]]:
+        """Each checker's (zone, report JSON, heartbeat JSON) of a pool."""
+        ...
+
+    async def note_enacted(self, enacted: Sequence[Enacted]) -> None:
+        """Remember who enacted what."""
+        ...
+
+    async def enacted(self, names: Collection[str] | None = None) -> Mapping[str, Enacted]:
+        """The last enactment of each endpoint (of these)."""
+        ...
+
+    async def put_findings(self, by: str, found: Mapping[str, tuple[str, str]]) -> None:
+        """Replace a role's findings: (verdict, why) by endpoint."""
+        ...
+
+    async def findings(self) -> Mapping[str, Mapping[str, tuple[str, str]]]:
+        """Each role's findings."""
+        ...
+
+    async def note(self, rows: Sequence[HistoryRow]) -> None:
+        """Append to the history."""
+        ...
+
+    async def history(self, *, after: int = 0, since: Instant = 0, most: int = 1000) -> Sequence[HistoryRow]:
+        """The history after an id and a time, oldest first; the newest ``most`` rows of it."""
+        ...
+
+    async def beat(self, beat: Beat) -> None:
+        """A role's sign of life, replacing its last."""
+        ...
+
+    async def beats(self) -> Sequence[Beat]:
+        """Each role's last sign of life."""
+        ...
+
+    async def wait(self, most: Duration) -> None:
+        """Return when the store may have changed since the last call, at the latest after ``most``."""
+        ...
+
+    async def close(self) -> None:
+        """Let go of files and connections."""
+        ...
