@@ -67,7 +67,8 @@ ProbeResult: TypeAlias = "tuple[str, bool | None, str, int, int | None]"
 
 
 class ProbeSettings(msgspec.Struct, frozen=True):
-    """How one pool is probed. Times are nanoseconds; `good_statuses` empty means any 2xx.
+    """How one pool is probed. Times are nanoseconds; `good_statuses` empty means any 2xx. `host` is what the Host
+    field says, empty for the address itself.
 
     `capacity_path` None asks for no capacity; `capacity_port` None means the probe's own port. Capacity is asked for
     each `capacity_every` rounds. `in_flight` overrides the computed limit of each lane.
@@ -78,6 +79,7 @@ class ProbeSettings(msgspec.Struct, frozen=True):
     path: str = "/"
     interval_ns: int = 10_000 * MS
     timeout_ns: int = 2_000 * MS
+    host: str = ""
     good_statuses: tuple[int, ...] = ()
     capacity_port: int | None = None
     capacity_path: str | None = None
@@ -337,6 +339,8 @@ class Prober:
     def _finished(self, attempt: Attempt, ok: bool | None, cause: str) -> None:
         attempt.lane.in_flight -= 1
         state = attempt.state
+        if ok is None and cause.startswith(OURS[errno.EMFILE]):
+            self.files_ran_out_ns = time.monotonic_ns()
         if attempt.for_capacity:
             state.capacity = attempt.capacity
             return
@@ -348,8 +352,6 @@ class Prober:
         if lag_ns * 4 > self.settings.timeout_ns:
             self.late += 1
             ok, cause = None, f"late: the checker's own loop stood still for {lag_ns / MS:.0f} ms"
-        elif ok is None and cause == OURS[errno.EMFILE]:
-            self.files_ran_out_ns = now
         if ok is not None:
             state.suspect = not ok
         self._results.append((state.target.key, ok, cause, now - attempt.started_ns, state.capacity))

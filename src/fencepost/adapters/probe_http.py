@@ -5,7 +5,8 @@ it judged another host (Traefik #5147). Interim answers (1xx) are skipped. The b
 limited, so a target can't fill the checker's memory. A head must arrive whole: a server that stalls after its first
 line isn't serving.
 
-The Host field is the address probed, with the port unless that is 80 (RFC 9110 section 7.2).
+The Host field is the address probed, or the name that the pool's url gives, with the port unless that is 80 (RFC 9110
+section 7.2).
 
 A capacity is the body of a 200 answer: an integer, 0 to 255. Anything else, or silence, is no statement (None), never
 zero.
@@ -27,11 +28,11 @@ INTERIM_MAX = 8
 STATUS_LINE = re.compile(rb"HTTP/1\.[0-9] ([1-9][0-9][0-9])(?: .*)?", re.DOTALL)
 
 
-def request(address: str, port: int, path: str) -> bytes:
+def request(host: str, port: int, path: str) -> bytes:
     """A whole GET request. Raises ValueError for a path that would break its first line."""
     if not path.startswith("/") or any(not "!" <= sign <= "~" for sign in path):
         raise ValueError(f"path {path!r} must start with / and hold printable ASCII without blanks")
-    host = f"[{address}]" if ":" in address else address
+    host = f"[{host}]" if ":" in host else host
     authority = host if port == 80 else f"{host}:{port}"
     lines = (
         f"GET {path} HTTP/1.1",
@@ -188,7 +189,7 @@ def http_check(settings: ProbeSettings) -> Callable[[ProbeTarget], Check]:
 
     def check(target: ProbeTarget) -> Check:
         port = target.port or settings.port
-        asked = request(target.address, port, target.path or settings.path)
+        asked = request(settings.host or target.address, port, target.path or settings.path)
         return Check(target.address, port, partial(HttpAttempt, asked, good))
 
     return check
@@ -202,6 +203,7 @@ def capacity_check(settings: ProbeSettings) -> Callable[[ProbeTarget], Check] | 
 
     def check(target: ProbeTarget) -> Check:
         port = settings.capacity_port or target.port or settings.port
-        return Check(target.address, port, partial(CapacityAttempt, request(target.address, port, path), frozenset()))
+        asked = request(settings.host or target.address, port, path)
+        return Check(target.address, port, partial(CapacityAttempt, asked, frozenset()))
 
     return check

@@ -63,9 +63,12 @@ class Sickness:
         """One of `WAYS`, or None when well."""
         if self._until_ns > time.monotonic_ns():
             return self._how
-        if self._file is None or not self._file.exists():
+        if self._file is None:
             return None
-        how = self._file.read_text(encoding="ascii", errors="replace").strip()
+        try:
+            how = self._file.read_text(encoding="ascii", errors="replace").strip()
+        except FileNotFoundError:
+            return None
         return how if how in WAYS else "status"
 
 
