@@ -1,0 +1,232 @@
+"""DNS on the wire: numbers, names and records read out of a message without trusting a byte of it.
+
+Names are handled uncompressed, as length-prefixed labels up to the root (RFC 1035 section 3.1). A length byte is at
+most 63, below every letter, so ``bytes.lower()`` of such a name is exactly its lower-case form (RFC 4343), and names
+compare, hash and slice as plain bytes. Only names inside a message are compressed; :func:`read_name` undoes that.
+
+A hostile message can be wrong anywhere. Readers here raise :class:`Malformed` and nothing else for what can't be read:
+a pointer must go strictly backward and a name may follow 127 of them, so that no loop and no long chain exists.
+"""
+
+from msgspec import Struct
+
+HEADER_BYTES = 12
+MESSAGE_MAX = 65_535
+NAME_BYTES_MAX = 255
+_POINTERS_MAX = 127
+
+# RR types (IANA "Resource Record (RR) TYPEs").
+A, NS, CNAME, SOA, PTR, MX, TXT, RP, AFSDB, RT, AAAA, SRV, KX = 1, 2, 5, 6, 12, 15, 16, 17, 18, 21, 28, 33, 36
+DNAME, OPT, DS, RRSIG, NSEC, DNSKEY, NSEC3, NSEC3PARAM, TSIG, IXFR, AXFR, ANY, CAA = (
+    39, 41, 43, 46, 47, 48, 50, 51, 250, 251, 252, 255, 257,
+)  # fmt: skip
+
+# Classes, opcodes and response codes (RFC 1035, 1996, 2136, 6891).
+IN, CLASS_NONE, CLASS_ANY = 1, 254, 255
+QUERY, NOTIFY, UPDATE = 0, 4, 5
+NOERROR, FORMERR, SERVFAIL, NXDOMAIN, NOTIMP, REFUSED, YXDOMAIN, YXRRSET, NXRRSET, NOTAUTH, NOTZONE = range(11)
+BADVERS, BADSIG, BADKEY, BADTIME, BADTRUNC = 16, 16, 17, 18, 22
+
+RCODES = (
+    "NOERROR", "FORMERR", "SERVFAIL", "NXDOMAIN", "NOTIMP", "REFUSED",
+    "YXDOMAIN", "YXRRSET", "NXRRSET", "NOTAUTH", "NOTZONE",
+)  # fmt: skip
+"""Names of the response codes by number, for counters and log lines."""
+
+# Types whose data hold names: bytes before them, how many names, bytes after. Names there compare without case.
+NAMED = {
+    NS: (0, 1, 0), CNAME: (0, 1, 0), PTR: (0, 1, 0), MX: (2, 1, 0), SOA: (0, 2, 20), RP: (0, 2, 0), AFSDB: (2, 1, 0),
+    RT: (2, 1, 0), SRV: (6, 1, 0), KX: (2, 1, 0), DNAME: (0, 1, 0),
+}  # fmt: skip
+
+
+class Malformed(Exception):  # noqa: N818  says what the message is
+    """The bytes are no DNS message, or not the part of one that was asked for."""
+
+
+class RawRecord(Struct, frozen=True, gc=False):
+    """One record as it stands in a message: ``owner`` whole and lower case, ``at`` and ``size`` find the data."""
+
+    owner: bytes
+    rtype: int
+    rclass: int
+    ttl: int
+    at: int
+    size: int
+
+
+def read_name(message: bytes, at: int, known: dict[int, bytes]) -> tuple[bytes, int]:
+    """The uncompressed name at an offset, case kept, and the offset just after it.
+
+    ``known`` remembers names by offset within this one message, since an update repeats the same few hundred times.
+    Raises :class:`Malformed`.
+    """
+    start, after, floor = at, 0, at
+    size, jumps = 1, 0
+    parts = []
+    try:
+        while length := message[at]:
+            if length < 64:
+                size += length + 1
+                parts.append(message[at : at + length + 1])
+                at += length + 1
+                if size > NAME_BYTES_MAX or at >= len(message):
+                    raise Malformed("name too long or cut short")
+                continue
+            target = (length & 0x3F) << 8 | message[at + 1]
+            jumps += 1
+            if length < 0xC0 or target >= floor or target < HEADER_BYTES or jumps > _POINTERS_MAX:
+                raise Malformed("bad compression")
+            after = after or at + 2
+            tail = known.get(target)
+            if tail is not None:
+                name = b"".join(parts) + tail
+                break
+            at = floor = target
+        else:
+            name = b"".join(parts) + b"\0"
+            after = after or at + 1
+    except IndexError:
+        raise Malformed("name cut short") from None
+    if len(name) > NAME_BYTES_MAX:
+        raise Malformed("name too long")
+    known[start] = name
+    return name, after
+
+
+def skip_name(message: bytes, at: int) -> int:
+    """The offset after a name, without following pointers. Raises :class:`Malformed`."""
+    try:
+        while length := message[at]:
+            if length >= 0xC0:
+                return at + 2
+            if length >= 64:
+                raise Malformed("unknown label kind")
+            at += length + 1
+    except IndexError:
+        raise Malformed("name cut short") from None
+    return at + 1
+
+
+def skip_record(message: bytes, at: int) -> tuple[int, int, int]:
+    """Type of the record at an offset, where its fixed part starts, and where it ends. Raises :class:`Malformed`."""
+    fixed = skip_name(message, at)
+    data = fixed + 10
+    if data > len(message):
+        raise Malformed("record cut short")
+    end = data + (message[fixed + 8] << 8 | message[fixed + 9])
+    if end > len(message):
+        raise Malformed("record cut short")
+    return message[fixed] << 8 | message[fixed + 1], fixed, end
+
+
+def read_record(message: bytes, at: int, known: dict[int, bytes]) -> tuple[RawRecord, int]:
+    """The record at an offset, and the offset after it. Raises :class:`Malformed`."""
+    owner, fixed = read_name(message, at, known)
+    data = fixed + 10
+    if data > len(message):
+        raise Malformed("record cut short")
+    size = int.from_bytes(message[fixed + 8 : data], "big")
+    if data + size > len(message):
+        raise Malformed("record cut short")
+    ttl = int.from_bytes(message[fixed + 4 : fixed + 8], "big")
+    return (
+        RawRecord(
+            owner.lower(),
+            message[fixed] << 8 | message[fixed + 1],
+            message[fixed + 2] << 8 | message[fixed + 3],
+            ttl,
+            data,
+            size,
+        ),
+        data + size,
+    )
+
+
+def read_data(message: bytes, record: RawRecord, known: dict[int, bytes]) -> bytes:
+    """A record's data, names inside it uncompressed, checked for the types we know.
+
+    Raises :class:`Malformed` for data that its type can't have.
+    """
+    at, size, rtype = record.at, record.size, record.rtype
+    if rtype in NAMED:
+        return _read_named(message, record, known)
+    data = message[at : at + size]
+    if (rtype == A and size != 4) or (rtype == AAAA and size != 16):
+        raise Malformed("address of the wrong length")
+    if rtype == TXT:
+        split_strings(data)
+    elif rtype == CAA and (size < 3 or data[1] == 0 or data[1] + 2 > size):
+        raise Malformed("CAA without a tag")
+    return data
+
+
+def _read_named(message: bytes, record: RawRecord, known: dict[int, bytes]) -> bytes:
+    before, names, after = NAMED[record.rtype]
+    at, end = record.at + before, record.at + record.size
+    parts = [message[record.at : at]]
+    for _ in range(names):
+        name, at = read_name(message, at, known)
+        parts.append(name)
+    if at + after != end:
+        raise Malformed("data and its length differ")
+    parts.append(message[at:end])
+    return b"".join(parts)
+
+
+def split_strings(data: bytes) -> tuple[bytes, ...]:
+    """The strings of TXT data (RFC 1035 section 3.3.14). Raises :class:`Malformed`."""
+    strings, at = [], 0
+    while at < len(data):
+        end = at + 1 + data[at]
+        strings.append(data[at + 1 : end])
+        at = end
+    if at != len(data) or not strings:
+        raise Malformed("strings and their length differ")
+    return tuple(strings)
+
+
+def same_as(rtype: int, data: bytes) -> bytes:
+    """What data compare by: themselves, with names inside them in lower case (RFC 2136 section 1.1.1)."""
+    layout = NAMED.get(rtype)
+    if layout is None:
+        return data
+    before, _, after = layout
+    end = len(data) - after
+    return data[:before] + data[before:end].lower() + data[end:]
+
+
+def name_to_wire(text: str) -> bytes:
+    """A plain ASCII name such as ``example.test`` on the wire, lower case. Raises ValueError if it doesn't fit."""
+    labels = text.lower().rstrip(".").split(".") if text.strip(".") else []
+    if any(not 1 <= len(label) <= 63 for label in labels):
+        raise ValueError(f"{text!r} has an empty or too long label")
+    wire = b"".join(bytes((len(label),)) + label.encode("ascii") for label in labels) + b"\0"
+    if len(wire) > NAME_BYTES_MAX:
+        raise ValueError(f"{text!r} is too long")
+    return wire
+
+
+def name_to_text(wire: bytes) -> str:
+    """A name for people, without the final dot; bytes that aren't plain are escaped (RFC 1035 section 5.1)."""
+    labels, at = [], 0
+    while length := wire[at]:
+        label = wire[at + 1 : at + 1 + length]
+        labels.append("".join(chr(c) if 0x21 <= c < 0x7F and c not in b'."\\;()@$' else f"\\{c:03d}" for c in label))
+        at += length + 1
+    return ".".join(labels) or "."
+
+
+def parent(name: bytes) -> bytes:
+    """The name without its first label; not to be asked of the root."""
+    return name[name[0] + 1 :]
+
+
+def newer(one: int, other: int) -> bool:
+    """Whether serial ``one`` comes after ``other`` on the circle of 2**32 (RFC 1982 section 3.2)."""
+    return one != other and (one - other) & 0xFFFFFFFF < 0x80000000
+
+
+def serial_after(serial: int) -> int:
+    """The next serial; zero is left out, since some secondaries take it for "none"."""
+    return (serial + 1) & 0xFFFFFFFF or 1
