@@ -1,80 +1,43 @@
-"""One checker's opinion: hysteresis for each target, and doubt about itself.
+"""A checker: the verdicts of one zone on one pool, and doubt about itself.
 
-A target is judged by a small state machine (`TRANSITIONS`). Failures that are interleaved with passes still add up:
-only `rise` straight passes clear the count, so a target that fails every second probe is found down and stays down.
-After the passes it is held down 30 s for each fall so far, at most 300 s (the ejection time of Envoy; gdnsd and
-HAProxy know `fall` and `rise`).
+Each target goes through hysteresis (see `hysteresis`). A checker that is itself unwell must not vote: it doubts itself
+while its canary can't be reached, while its event loop is late, while it is out of file descriptors, while no probe
+finishes at all, and until it has probed every target once. In doubt it throws probe results away: a starved loop times
+out its own probes, and those failures are no evidence. When the doubt ends, a vote counts only from the fifth probe of
+its target on, because an "up" from before a gap is as stale as a "down". The last verdicts are kept throughout, over
+restarts too (haproxy #918: a restart must not forget who is dead).
 
-A checker that is itself unwell must not vote. It doubts itself while its canary can't be reached, while its event loop
-is late, while it is out of file descriptors, and until it has probed every target once. In doubt it throws its probe
-results away: a starved loop times out its own probes, and those failures are no evidence. When the doubt ends, each
-target's vote counts from the fifth probe on, because an "up" from before a gap is as stale as a "down". The last
-verdicts are kept throughout, over restarts too (haproxy #918: a restart must not forget who is dead).
+It owns the state of up to 10,000 targets, so it changes a table of immutable values in place and publishes a body only
+when something in it changed: falls and rises at once, small things gathered, a beat each interval.
 
-Awkward truth: between the moment the network breaks and the canary's failure some probes fail honestly. `fall` probes
-take longer than one canary round, so the doubt comes first, as long as the canary is probed each interval.
+Awkward truth: between the moment the network breaks and the canary's first failure, some probes of targets fail
+honestly. `fall` of them take longer than one canary round, so the doubt comes first, provided the canary is tried each
+interval and no failures were counted before. And a stall is noticed by events that didn't come, so a role that stops
+sending ticks looks stalled.
 """
+
+from copy import copy
 
 import msgspec
 
-from fencepost.core.effects import Effect
-from fencepost.core.events import Event
-from fencepost.core.instant import MILLISECOND, MINUTE, SECOND, Duration
-from fencepost.core.traffic.verdict import Beat, CheckerReport, ProbeResult
+from fencepost.core.effects import Effect, Wake
+from fencepost.core.events import Event, Woke
+from fencepost.core.instant import MILLISECOND, Duration, Instant
+from fencepost.core.traffic.hysteresis import (
+    HealthSettings,
+    Hysteresis,
+    after_gap,
+    restored,
+    step,
+    verdict,
+)
+from fencepost.core.traffic.verdict import Beat, CheckerReport, ProbeResult, Suspicion, Verdict
 
+BODY_COST_NS: Duration = 50_000
+"""What writing and reading a body costs for each target in it (about 50 µs); bodies are spaced by their cost."""
 
-class HealthSettings(msgspec.Struct, frozen=True, gc=False):
-    """How a pool is probed and judged.
-
-    interval_ns: 10 s, the field's usual; a dead target is found after `fall` of them.
-    timeout_ns: 2 s; below the interval, so a target never has two probes in flight.
-    fall: 3 failures; 2 would let 30 % probe loss take out one target in five.
-    rise: 5 passes in a row; coming back wrongly costs callers, waiting costs only capacity.
-    hold_ns, hold_max_ns: 30 s for each fall, at most 300 s (envoy #6016: holds that grew without end).
-    flip_window_ns: 300 s spent up forgets one fall.
-    fresh_intervals: 3; a verdict whose checker is silent longer doesn't count.
-    dissent_ns: 60 s; a lone checker that calls a target healthy against all others is outvoted after it.
-    quorum_ppm: 180,000; unhealthy iff at most this share of votes says healthy (Route 53's 18 %).
-    """
-
-    interval_ns: Duration = 10 * SECOND
-    timeout_ns: Duration = 2 * SECOND
-    fall: int = 3
-    rise: int = 5
-    hold_ns: Duration = 30 * SECOND
-    hold_max_ns: Duration = 300 * SECOND
-    flip_window_ns: Duration = 5 * MINUTE
-    fresh_intervals: int = 3
-    dissent_ns: Duration = MINUTE
-    quorum_ppm: int = 180_000
-
-    def __post_init__(self) -> None:
-        """Raises ValueError where two numbers don't go together."""
-        if not 0 < self.timeout_ns < self.interval_ns:
-            raise ValueError("timeout must be under interval, or probes of one target overlap")
-        if self.fall < 1 or self.rise < 1:
-            raise ValueError("fall and rise must be at least 1")
-        if self.hold_max_ns < self.hold_ns:
-            raise ValueError("the longest hold must be at least one hold")
-        if self.fresh_intervals < 2:
-            raise ValueError("a report may be late by one interval: fresh_intervals must be at least 2")
-        if not 0 <= self.quorum_ppm < 500_000:
-            raise ValueError("quorum must be under half, or a minority takes targets out")
-
-    @property
-    def lag_limit_ns(self) -> Duration:
-        """A loop later than this makes time-outs of its own: a quarter of the timeout."""
-        return self.timeout_ns // 4
-
-    @property
-    def gather_ns(self) -> Duration:
-        """Small changes (failing now, readings) wait this long for company; changed verdicts never wait."""
-        return min(self.interval_ns // 4, SECOND)
-
-    @property
-    def tick_ns(self) -> Duration:
-        """How often the checker asks to be woken: it notices a stalled loop by ticks that didn't come."""
-        return max(min(self.interval_ns // 4, SECOND), 10 * MILLISECOND)
+BODY_SPACING_LEAST_NS: Duration = 5 * MILLISECOND
+"""Even a tiny body isn't written twice within this, so that a burst of falls becomes one body."""
 
 
 class TargetsListed(Event, frozen=True, gc=False):
@@ -102,15 +65,15 @@ class LoopLag(Event, frozen=True, gc=False):
 
 
 class FilesExhausted(Event, frozen=True, gc=False):
-    """Opening a socket failed for want of file descriptors (or memory for one), or works again."""
+    """Opening a socket failed for want of file descriptors, or works again. Must be told before the failed probes."""
 
     exhausted: bool
 
 
 class Restarted(Event, frozen=True, gc=False):
-    """The process started. `last` is its own newest report as read from the store, or None; likewise its beat's number.
+    """The process started: its own newest report as read from the store, or None, and its newest beat's number.
 
-    Must come before any other event.
+    Must come before any other event, and be followed by `TargetsListed`.
     """
 
     last: CheckerReport | None = None
@@ -118,7 +81,7 @@ class Restarted(Event, frozen=True, gc=False):
 
 
 class PublishReport(Effect, frozen=True, gc=False):
-    """Write the body. Not answered; if the write fails, write the newest body again later. Must come before its beat."""
+    """Write the body. Not answered; if the write fails, the newest body is written later. Must come before its beat."""
 
     report: CheckerReport
 
@@ -127,3 +90,188 @@ class PublishBeat(Effect, frozen=True, gc=False):
     """Write the beat. Not answered; a beat that can't be written is dropped, never queued."""
 
     beat: Beat
+
+
+def first_probe_after(place: int, targets: int, interval_ns: Duration) -> Duration:
+    """When the target at `place` (from 0) is first probed after a start: evenly over one interval (envoy #4132)."""
+    return interval_ns * place // max(targets, 1)
+
+
+class Checker(msgspec.Struct):
+    """The decider of one checker for one pool. Events are those of this module and `Woke`.
+
+    zone, pool: its name.   settings: see `HealthSettings`.
+    targets: hysteresis of each target, in listed order.   verdicts: what the newest body says of each.
+    sequence, number: of the newest body and beat.   started, heard, probed_at: instants; None before the first.
+    """
+
+    zone: str
+    pool: str
+    settings: HealthSettings
+    targets: dict[str, Hysteresis] = msgspec.field(default_factory=dict)
+    verdicts: dict[str, Verdict] = msgspec.field(default_factory=dict)
+    remembered: dict[str, Verdict] = msgspec.field(default_factory=dict)
+    touched: dict[str, None] = msgspec.field(default_factory=dict)
+    urgent: bool = False
+    listed: bool = False
+    sequence: int = 0
+    number: int = 0
+    suspect: Suspicion | None = Suspicion.WARMING
+    canary_failed: bool = False
+    files_exhausted: bool = False
+    late_until: Instant = 0
+    started: Instant | None = None
+    heard: Instant = 0
+    probed_at: Instant = 0
+    body_at: Instant = 0
+    body_suspect: Suspicion | None = None
+    beat_at: Instant = 0
+
+    def on(self, event: Event, now: Instant) -> tuple[Effect, ...]:
+        """See `fencepost.core.decider.Decider`. Cost: about 1 µs a probe result."""
+        self._notice_stall(now)
+        match event:
+            case Probed(results=results):
+                self._doubt(now)
+                self._probed(results, now)
+            case Restarted(last=last, beat=beat):
+                self._restarted(last, beat, now)
+            case TargetsListed(keys=keys):
+                self._list(keys, now)
+            case CanaryProbed(ok=ok):
+                if ok and self.canary_failed:
+                    self._late(now)
+                self.canary_failed = not ok
+            case LoopLag(p99_ns=p99):
+                if p99 > self.settings.lag_limit_ns:
+                    self._late(now)
+            case FilesExhausted(exhausted=exhausted):
+                if self.files_exhausted and not exhausted:
+                    self._late(now)
+                self.files_exhausted = exhausted
+            case _:
+                pass
+        self._doubt(now)
+        effects = self._publish(now)
+        tick = self.settings.tick_ns
+        if self.urgent:
+            return (*effects, Wake(min(max(self.body_at + self._spacing() - now, MILLISECOND), tick)))
+        return (*effects, Wake(tick)) if isinstance(event, Woke | Restarted) else effects
+
+    def __copy__(self) -> "Checker":
+        """An independent copy: the tables are copied, their immutable values shared."""
+        fields = {name: getattr(self, name) for name in self.__struct_fields__}
+        for name in ("targets", "verdicts", "remembered", "touched"):
+            fields[name] = copy(fields[name])
+        return Checker(**fields)
+
+    def _notice_stall(self, now: Instant) -> None:
+        if self.started is None:
+            self.started = self.heard = self.probed_at = now
+        if now - self.heard > self.settings.tick_ns + self.settings.lag_limit_ns:
+            self._late(now)
+        self.heard = now
+
+    def _late(self, now: Instant) -> None:
+        # Probes under way now may yet time out by our own fault; after one timeout all of them are through.
+        self.late_until = now + self.settings.timeout_ns + self.settings.lag_limit_ns
+
+    def _doubt(self, now: Instant) -> None:
+        """Find out whether we trust ourselves; at the onset of doubt every count starts anew."""
+        was, self.suspect = self.suspect, self._suspicion(now)
+        if self.suspect is not None and was is None:
+            for key, state in self.targets.items():
+                self.targets[key] = after_gap(state)
+            self.touched = dict.fromkeys(self.targets)
+
+    def _suspicion(self, now: Instant) -> Suspicion | None:
+        settings = self.settings
+        if self.files_exhausted:
+            return Suspicion.FILES
+        if self.canary_failed:
+            return Suspicion.CANARY
+        if now < self.late_until:
+            return Suspicion.LAG
+        if self.started is None or now - self.started < settings.interval_ns + settings.timeout_ns:
+            return Suspicion.WARMING
+        if self.targets and now - self.probed_at > settings.fresh_intervals * settings.interval_ns:
+            return Suspicion.BLIND
+        return None
+
+    def _probed(self, results: tuple[ProbeResult, ...], now: Instant) -> None:
+        if results:
+            self.probed_at = now
+        # While warming up, probes are as good as later ones; only the votes wait.
+        if self.suspect not in (None, Suspicion.WARMING, Suspicion.BLIND):
+            return
+        targets, touched, settings = self.targets, self.touched, self.settings
+        for result in results:
+            was = targets.get(result.key)
+            if was is None:
+                continue
+            state = step(was, result, now, settings)
+            if state is not was:
+                targets[result.key] = state
+                touched[result.key] = None
+                if state.since != was.since:
+                    self.urgent = True
+
+    def _restarted(self, last: CheckerReport | None, beat: int, now: Instant) -> None:
+        self.started = self.probed_at = now
+        self.number = beat
+        if last is not None:
+            self.sequence = last.sequence
+            self.remembered = {each.key: each for each in last.verdicts}
+
+    def _list(self, keys: tuple[str, ...], now: Instant) -> None:
+        if self.listed and keys == tuple(self.targets):
+            return
+        was, remembered = self.targets, self.remembered
+        fresh = Hysteresis(since=now)
+        self.targets = {
+            key: was[key]
+            if key in was
+            else restored(remembered[key], now, self.settings)
+            if key in remembered
+            else fresh
+            for key in keys
+        }
+        self.verdicts = {key: verdict(key, state, self.settings) for key, state in self.targets.items()}
+        # A first list may be half of one, so what is remembered stays until the warm-up is over.
+        warming = self.suspect is Suspicion.WARMING
+        self.remembered = {key: last for key, last in remembered.items() if warming and key not in self.targets}
+        self.touched = {}
+        self.urgent = self.listed = True
+
+    def _spacing(self) -> Duration:
+        return max(BODY_SPACING_LEAST_NS, BODY_COST_NS * len(self.targets))
+
+    def _publish(self, now: Instant) -> tuple[Effect, ...]:
+        if not self.listed:
+            return ()
+        effects: tuple[Effect, ...] = ()
+        doubt_changed = self.suspect is not self.body_suspect or self.sequence == 0
+        patience = self._spacing() if self.urgent else max(self.settings.gather_ns, self._spacing())
+        if doubt_changed or ((self.urgent or self.touched) and not 0 <= now - self.body_at < patience):
+            effects = self._body(now, doubt_changed)
+        if doubt_changed or not 0 <= now - self.beat_at < self.settings.interval_ns - self.settings.tick_ns // 2:
+            self.number += 1
+            self.beat_at = now
+            effects += (PublishBeat(Beat(self.zone, self.pool, self.number, self.sequence, self.suspect)),)
+        return effects
+
+    def _body(self, now: Instant, doubt_changed: bool) -> tuple[Effect, ...]:
+        """The new body, unless every touched verdict still reads the same."""
+        changed = doubt_changed or self.urgent
+        for key in self.touched:
+            fresh = verdict(key, self.targets[key], self.settings)
+            if fresh != self.verdicts[key]:
+                self.verdicts[key] = fresh
+                changed = True
+        self.touched, self.urgent = {}, False
+        if not changed:
+            return ()
+        self.sequence += 1
+        self.body_at, self.body_suspect = now, self.suspect
+        body = CheckerReport(self.zone, self.pool, self.sequence, self.suspect, tuple(self.verdicts.values()))
+        return (PublishReport(body),)

@@ -1,8 +1,23 @@
-"""How much automation may take out, and how fast."""
+"""How much automation may take out, and how fast.
+
+`max_out` bounds what is out, `min_in` what is in, and a bucket of capacity how fast one becomes the other. A dead
+target that a limit keeps in service is *kept*, with the limit's name. Rules are asked in a fixed order and the first
+that objects decides: the operator, then `min_in` (and the last of a family), zone failover, fail open, freeze,
+`max_out`, bucket. Everything is integer arithmetic in micro-capacity: one target of three is exactly one third.
+
+Pools are often small, so limits in shares have a least number of targets: one, and two from six targets on (20 % of
+four would be nothing at all). A pool of one is never removed (envoy #3263).
+
+The budget credits only time that the crediting process has itself seen pass since the row was last written. A clock
+that jumps, or another machine's that is ahead, so can't fill the bucket; a restart forgets up to a minute of refill.
+"""
+
+from collections.abc import Iterable
 
 import msgspec
 
 from fencepost.core.instant import MINUTE, SECOND, Duration
+from fencepost.core.traffic.membership import MICRO, SERVING, Family, Member, Rule, State, family
 
 PPM = 1_000_000
 """Shares are integers in parts per million."""
@@ -23,7 +38,7 @@ class SafetySettings(msgspec.Struct, frozen=True, gc=False):
     edge_ppm, edge_window_ns, freeze_ns: 30 points more sick within 20 s: no removal for 60 s from that edge.
     flap_ppm: 20 % of targets with two falls in `flap_window_ns` (300 s): as suspect.
     put_back_ns: fail open puts back what automation removed in the last 15 minutes.
-    ready_age_ns: 30 s; a new target waits at least this long.   ready_wait_ns: 90 s; after it two zones' word is enough.
+    ready_age_ns: 30 s; a new target waits at least this long.   ready_wait_ns: 90 s; then two zones' word is enough.
     ramp_ns: 60 s of slow start, from `ramp_floor_ppm` (10 %) up.
     """
 
@@ -61,3 +76,121 @@ class SafetySettings(msgspec.Struct, frozen=True, gc=False):
             raise ValueError("fail open must end below where it begins, or it flaps")
         if self.ready_wait_ns < self.ready_age_ns:
             raise ValueError("two zones' word can't be enough before a target is old enough")
+
+
+LEAST_REFILL_NS: Duration = 5 * MINUTE
+"""The budget always gains one average target in this time, however small the rate or suspect the pool."""
+
+SUSPECT_SLOWDOWN = 10
+"""A suspect pool's refill is a tenth."""
+
+
+class Standing(msgspec.Struct):
+    """The pool's sums: those members that count in fractions (in, kept, out). Capacities are in micro-capacity.
+
+    count, capacity: all of them.   in_count, in_capacity: in service.   out_count, out_capacity: held out.
+    families: how many of each address family are in service.
+    """
+
+    count: int = 0
+    capacity: int = 0
+    in_count: int = 0
+    in_capacity: int = 0
+    out_count: int = 0
+    out_capacity: int = 0
+    families: dict[Family, int] = msgspec.field(default_factory=dict)
+
+    def remove(self, member: Member) -> None:
+        """Account for a removal."""
+        size = member.capacity * MICRO
+        self.in_count -= 1
+        self.in_capacity -= size
+        self.out_count += 1
+        self.out_capacity += size
+        self.families[family(member.key)] -= 1
+
+
+def standing(members: Iterable[Member]) -> Standing:
+    """The sums of these members. Pending and drained ones count in nothing (envoy #9246: no panic by draining)."""
+    total = Standing()
+    for member in members:
+        size = member.capacity * MICRO
+        if member.state in SERVING:
+            total.in_count += 1
+            total.in_capacity += size
+            kind = family(member.key)
+            total.families[kind] = total.families.get(kind, 0) + 1
+        elif member.state is State.OUT:
+            total.out_count += 1
+            total.out_capacity += size
+    total.count = total.in_count + total.out_count
+    total.capacity = total.in_capacity + total.out_capacity
+    return total
+
+
+def targets_allowed(count: int) -> int:
+    """How many targets a share always allows: none of one, one of a few, two from six on."""
+    return 0 if count <= 1 else 1 if count < 6 else 2
+
+
+def burst(count: int, capacity: int, settings: SafetySettings) -> int:
+    """The full budget in micro-capacity."""
+    if not settings.burst_ppm or not count:
+        return 0
+    return max(max(targets_allowed(count), 1) * capacity // count, capacity * settings.burst_ppm // PPM)
+
+
+def refill(elapsed_ns: Duration, count: int, capacity: int, suspect: bool, settings: SafetySettings) -> int:
+    """What the budget gains in `elapsed_ns`, in micro-capacity, before it is capped at the burst."""
+    if not count or elapsed_ns <= 0:
+        return 0
+    by_rate = capacity * settings.rate_ppm_per_min * elapsed_ns // (PPM * MINUTE)
+    return max(by_rate // SUSPECT_SLOWDOWN if suspect else by_rate, capacity * elapsed_ns // (count * LEAST_REFILL_NS))
+
+
+def refill_time(missing: int, count: int, capacity: int, suspect: bool, settings: SafetySettings) -> Duration:
+    """How long the budget takes to gain `missing` micro-capacity."""
+    if missing <= 0 or not count:
+        return 0
+    per_day = refill(24 * 60 * MINUTE, count, capacity, suspect, settings)
+    return -(-missing * 24 * 60 * MINUTE // per_day) if per_day else 0
+
+
+def cost(member: Member, full: int) -> int:
+    """What removing it takes from a budget whose burst is `full`: its capacity, or all there can be."""
+    return min(member.capacity * MICRO, full)
+
+
+def within_max_out(out_count: int, out_capacity: int, pool: Standing, settings: SafetySettings) -> bool:
+    """Whether automation may hold out this much of the pool."""
+    if not settings.max_out_ppm or pool.count <= 1:
+        return False
+    return out_count <= targets_allowed(pool.count) or out_capacity * PPM <= settings.max_out_ppm * pool.capacity
+
+
+def above_min_in(in_count: int, in_capacity: int, capacity: int, settings: SafetySettings) -> bool:
+    """Whether this much in service, of a pool of `capacity`, is enough."""
+    return in_count >= settings.min_count and in_capacity * PPM >= settings.min_in_ppm * capacity
+
+
+def objection(
+    member: Member, pool: Standing, tokens: int, panic: bool, frozen: bool, settings: SafetySettings
+) -> Rule | None:
+    """The first rule that forbids taking this dead member out, or None.
+
+    The operator's word is asked before this. Zone failover has its place after the hard floors.
+    tokens: budget left; pass the full burst for a removal that is free.
+    """
+    size = member.capacity * MICRO
+    if not above_min_in(pool.in_count - 1, pool.in_capacity - size, pool.capacity, settings):
+        return Rule.MIN_IN
+    if pool.families.get(family(member.key), 0) <= 1:
+        return Rule.LAST_OF_FAMILY
+    if panic:
+        return Rule.FAIL_OPEN
+    if frozen:
+        return Rule.FREEZE
+    if not within_max_out(pool.out_count + 1, pool.out_capacity + size, pool, settings):
+        return Rule.MAX_OUT
+    full = burst(pool.count, pool.capacity, settings)
+    return Rule.BUCKET if not full or tokens < cost(member, full) else None

@@ -79,8 +79,8 @@ class Rule(StrEnum):
     """In service since the pool's first pass, before any verdict."""
     LOST_STORE = "lost_store"
     """The store was lost and DNS didn't hold this address, so it counts as held out."""
-    SIZE = "size"
-    """The owner's list dropped it, but that would take too much at once without a yes; it stays."""
+    LISTING = "listing"
+    """The owner's list added it or took it off."""
 
 
 class Family(StrEnum):
@@ -154,7 +154,7 @@ class Override(msgspec.Struct, frozen=True, gc=False):
 
 
 class Votes(msgspec.Struct, frozen=True, gc=False):
-    """The votes behind a verdict: `healthy` of `fresh` counted checkers; `outvoted` names a lone dissenter set aside."""
+    """The votes behind a verdict: `healthy` of `fresh` counted; `outvoted` is the zone of a dissenter set aside."""
 
     healthy: int = 0
     fresh: int = 0
@@ -178,7 +178,8 @@ class Member(msgspec.Struct, frozen=True, gc=False):
     flips: the highest count any counted checker gives, for people.
     forced: the override in force on it, or None.
     listed: False when the source left it out without taking it off.
-    would: in observe mode, the state automation would have given it; None when that is `state`.
+    served: it has been in service (or held out of it) since it was listed; a pending one hasn't.
+    would: while automation is off, the state it would have given; None when that is `state`.
     """
 
     key: str
@@ -198,6 +199,7 @@ class Member(msgspec.Struct, frozen=True, gc=False):
     flips: int = 0
     forced: OverrideKind | None = None
     listed: bool = True
+    served: bool = False
     would: State | None = None
 
 

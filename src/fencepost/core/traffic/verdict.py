@@ -28,6 +28,8 @@ class Suspicion(StrEnum):
     """Its event loop is late (p99 over a quarter of the probe timeout), so time-outs are of its own making."""
     FILES = "files"
     """It ran out of file descriptors: probes fail before they leave the machine."""
+    BLIND = "blind"
+    """No probe at all has finished for three intervals: it looks well and has stopped seeing."""
     WARMING = "warming"
     """It started less than one interval and one timeout ago: not every target has been probed."""
 

@@ -1,0 +1,105 @@
+"""What is seen: members brought up to date with the votes, before anything is decided.
+
+Only observed fields change here (`healthy`, `votes`, `cause`, `capacity`...). Without a quorum the last verdict holds.
+A capacity is the owner's weight or the median of the zones' readings; it is kept when nobody gives one, is at least 1,
+and moves only by a twentieth or more, so that noise in readings doesn't rewrite the row at each pass.
+"""
+
+import msgspec
+
+from fencepost.core.instant import Instant
+from fencepost.core.traffic.hysteresis import HealthSettings
+from fencepost.core.traffic.membership import Member, Target
+from fencepost.core.traffic.quorum import NO_VOTES, Ear, Tally, tally
+from fencepost.core.traffic.verdict import CheckerReport, Verdict
+
+SHIFT = 20
+"""A reading must differ by this fraction (one in twenty) to be taken up."""
+
+
+class Counted(msgspec.Struct):
+    """The tallies of one pool, kept between passes: unchanged bodies are not counted again.
+
+    bodies: (zone, sequence) counted last.   votes: of each zone by key.   tallies: by key.
+    """
+
+    bodies: tuple[tuple[str, int], ...] = ()
+    votes: dict[str, tuple[int, dict[str, Verdict]]] = msgspec.field(default_factory=dict)
+    tallies: dict[str, Tally] = msgspec.field(default_factory=dict)
+
+    def count(
+        self, reports: tuple[CheckerReport, ...], ear: Ear, now: Instant, settings: HealthSettings
+    ) -> dict[str, Tally]:
+        """The tally of each key that any of these reports has a counted vote on."""
+        bodies = tuple((report.zone, report.sequence) for report in reports)
+        if bodies == self.bodies and not ear.settling():
+            return self.tallies
+        self.bodies = bodies
+        votes: dict[str, tuple[int, dict[str, Verdict]]] = {}
+        for report in reports:
+            had = self.votes.get(report.zone)
+            if had is not None and had[0] == report.sequence:
+                votes[report.zone] = had
+            else:
+                by_key = {vote.key: vote for vote in report.verdicts if vote.counts}
+                votes[report.zone] = (report.sequence, by_key)
+        self.votes = votes
+        ballots: dict[str, list[tuple[str, Verdict]]] = {}
+        for zone, (_, by_key) in votes.items():
+            for key, vote in by_key.items():
+                ballots.setdefault(key, []).append((zone, vote))
+        was, alike = self.tallies, {}
+        for key, cast in ballots.items():
+            outvoted = ear.outvoted(key, cast, now, settings.dissent_ns)
+            count = tally(cast, outvoted, settings.quorum_ppm)
+            had_tally = was.get(key)
+            alike[key] = had_tally if had_tally == count else count
+        ear.forget_but(ballots)
+        self.tallies = alike
+        return alike
+
+    def __copy__(self) -> "Counted":
+        return Counted(self.bodies, dict(self.votes), dict(self.tallies))
+
+
+def observe(member: Member, count: Tally, target: Target | None, now: Instant) -> Member:
+    """The member with its observed fields as of now; the same object when nothing changed."""
+    capacity = _capacity(member, count, target)
+    votes = count.votes if count is not NO_VOTES else NO_VOTES.votes
+    healthy = member.healthy if count.healthy is None else count.healthy
+    cause = member.cause if count.healthy is None else "" if count.healthy else count.cause
+    flips = count.flips if count.votes.fresh else member.flips
+    if (
+        healthy is member.healthy
+        and votes == member.votes
+        and cause == member.cause
+        and flips == member.flips
+        and capacity == member.capacity
+        and member.would is None
+    ):
+        return member
+    dead_since, falls = member.dead_since, member.falls
+    if healthy is not member.healthy:
+        dead_since = 0 if healthy else now
+        if member.healthy and not healthy:
+            falls = (now, *falls[:1])
+    return msgspec.structs.replace(
+        member,
+        healthy=healthy,
+        votes=votes,
+        cause=cause,
+        flips=flips,
+        capacity=capacity,
+        dead_since=dead_since,
+        falls=falls,
+        would=None,
+    )
+
+
+def _capacity(member: Member, count: Tally, target: Target | None) -> int:
+    if target is not None and target.weight is not None:
+        return max(1, target.weight)
+    reading = count.capacity
+    if reading is None or abs(reading - member.capacity) * SHIFT < member.capacity:
+        return member.capacity
+    return max(1, reading)

@@ -1,0 +1,124 @@
+"""Which targets the pool has: the owner's list against the row.
+
+Absence is not removal. A source that errs, stops halfway or says nothing takes nobody out (external-dns #2677, #2858):
+the last known good stay. Only two things take a target off: its name in `deregistered`, or a whole, valid, *newer*
+list without it. Both are the owner's act, so they cost no budget; but taking off the last target, more than half at
+once, or so many that what is left in service is under `min_in`, needs a yes.
+"""
+
+import msgspec
+
+from fencepost.core.instant import Instant
+from fencepost.core.traffic.limits import SafetySettings, above_min_in, burst, cost, standing
+from fencepost.core.traffic.membership import Listing, Member, Membership, Rule, State
+
+
+def first_row(
+    pool: str, listing: Listing, published: frozenset[str], now: Instant, settings: SafetySettings
+) -> Membership | None:
+    """The row of a pool that has none; None while its source says nothing or errs.
+
+    If DNS holds some of the targets the store was lost: those are in, the others count as held out, and the budget
+    starts full minus them. If DNS holds none the pool is new: all are in, since unknown serves.
+    A target whose network state isn't acknowledged is pending in either case.
+    """
+    if not listing.targets or listing.error or not listing.complete:
+        return None
+    lost = any(target.key in published for target in listing.targets)
+    members = []
+    for target in listing.targets:
+        state, rule = State.IN, Rule.LOST_STORE if lost else Rule.START
+        if lost and target.key not in published:
+            state = State.OUT
+        elif not target.network_ready and not lost:
+            state, rule = State.PENDING, Rule.READINESS
+        members.append(
+            Member(
+                target.key,
+                target.zone,
+                state,
+                rule=rule,
+                since=now,
+                capacity=target.weight or 1,
+                listed_at=now,
+                served=state is not State.PENDING,
+            )
+        )
+    total = standing(members)
+    full = burst(total.count, total.capacity, settings)
+    spent = sum(cost(member, full) for member in members if member.state is State.OUT)
+    return Membership(
+        pool,
+        urgent=1,
+        members=tuple(members),
+        tokens=max(0, full - spent),
+        refilled_at=now,
+        verdicts_changed_at=now,
+        revision=listing.revision,
+    )
+
+
+class Roster(msgspec.Struct, frozen=True, gc=False):
+    """The members after the owner's acts: in listed order, then those that are no longer listed.
+
+    error: why the list (or a part of it) was not followed; empty when it was.
+    """
+
+    members: tuple[Member, ...]
+    revision: int
+    error: str
+
+
+def roster(row: Membership, listing: Listing, now: Instant, settings: SafetySettings) -> Roster:
+    """Apply the owner's list to the row's members. Returns the row's own members where nothing changed."""
+    if listing.revision < row.revision:
+        return Roster(row.members, row.revision, row.source_error)
+    if not listing.targets and not listing.deregistered:
+        # A pool is never emptied by silence.
+        return Roster(row.members, row.revision, listing.error or "the source lists no target; the last known stay")
+    listed = {target.key: target for target in listing.targets}
+    whole = listing.complete and not listing.error and bool(listing.targets)
+    leaving = frozenset(member.key for member in row.members if member.key in listing.deregistered)
+    if whole and listing.revision > row.revision:
+        leaving |= frozenset(member.key for member in row.members if member.key not in listed)
+    error, revision = listing.error, row.revision
+    refusal = "" if listing.confirmed else _too_much(row, leaving, settings)
+    if refusal:
+        error, leaving = refusal, frozenset()
+    elif whole:
+        revision = listing.revision
+    known: dict[str, Member] = {member.key: member for member in row.members if member.key not in leaving}
+    members = [
+        known.pop(key)
+        if key in known
+        else Member(key, target.zone, State.PENDING, 0, Rule.READINESS, now, capacity=target.weight or 1, listed_at=now)
+        for key, target in listed.items()
+        if key not in listing.deregistered or key in known
+    ]
+    members = [_as_listed(member, listed[member.key].zone, True) for member in members]
+    # Absence is only told as such by a whole list.
+    members += [_as_listed(member, member.zone, member.listed and not whole) for member in known.values()]
+    if not members:
+        return Roster(row.members, row.revision, "the last target can't leave; withdraw the endpoint instead")
+    return Roster(tuple(members), revision, error)
+
+
+def _as_listed(member: Member, zone: str, listed: bool) -> Member:
+    if member.zone == zone and member.listed is listed:
+        return member
+    return msgspec.structs.replace(member, zone=zone, listed=listed)
+
+
+def _too_much(row: Membership, leaving: frozenset[str], settings: SafetySettings) -> str:
+    """Why so many can't leave at once without a yes; empty if they can."""
+    if not leaving:
+        return ""
+    count = len(row.members)
+    if len(leaving) >= count:
+        return f"all {count} targets would leave at once; say yes to it, or withdraw the endpoint"
+    if len(leaving) * 2 > count:
+        return f"{len(leaving)} of {count} targets would leave at once, more than half; say yes to it"
+    left = standing(member for member in row.members if member.key not in leaving)
+    if not above_min_in(left.in_count, left.in_capacity, left.capacity, settings):
+        return f"with {len(leaving)} of {count} gone, {left.in_count} in service would be under min_in; say yes to it"
+    return ""
