@@ -78,27 +78,27 @@ class HttpAttempt(Attempt):
         if self.done:
             return
         self.got += data
-        while not self.done:
+        while True:
             parts = split_head(self.got[: HEAD_MAX_BYTES + 4])
             if parts is None:
-                if len(self.got) > HEAD_MAX_BYTES:
-                    self.finish(False, f"response head over {HEAD_MAX_BYTES // 1024} KiB")
-                elif self.got[:7] != b"HTTP/1."[: len(self.got)]:
-                    self.finish(False, "not an HTTP/1.x answer")
+                self.unfinished()
                 return
-            self.head_received(parts[0])
-
-    def head_received(self, head: bytes) -> None:
-        """A head has come, `got` starts with it."""
-        status = status_of(head)
-        if status is None:
-            self.finish(False, "not an HTTP/1.x answer")
-        elif 100 <= status < 200 and status != 101 and self.interim < INTERIM_MAX:
+            status = status_of(parts[0])
+            if status is None:
+                self.finish(False, "not an HTTP/1.x answer")
+                return
+            if not 100 <= status < 200 or status == 101 or self.interim == INTERIM_MAX:
+                self.answered(status, parts[0])
+                return
             self.interim += 1
-            parts = split_head(self.got)
-            self.got = parts[1] if parts else b""
-        else:
-            self.answered(status, head)
+            self.got = self.got[min(len(self.got), HEAD_MAX_BYTES + 4) - len(parts[1]) :]
+
+    def unfinished(self) -> None:
+        """No whole head yet: wait for more, unless no head can come of this."""
+        if len(self.got) > HEAD_MAX_BYTES:
+            self.finish(False, f"response head over {HEAD_MAX_BYTES // 1024} KiB")
+        elif self.got[:7] != b"HTTP/1."[: len(self.got)]:
+            self.finish(False, "not an HTTP/1.x answer")
 
     def answered(self, status: int, head: bytes) -> None:
         """Judge the final status."""

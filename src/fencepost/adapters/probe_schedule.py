@@ -84,9 +84,9 @@ class Rounds(Generic[T]):
     def next_round(self, now: int, turn: int, key: str, first_ns: int, target: T) -> None:
         """Put a target back for the round after `turn`, or for the first after `now` if rounds were missed."""
         interval = self.interval_ns
-        turn = max(turn + 1, (now - first_ns) // interval)
-        due_ns = first_ns + turn * interval + jitter_ns(key, self.salt, turn, interval)
-        if due_ns <= now:
+        turn = max(turn, (now - first_ns) // interval - 1)
+        due_ns = now
+        while due_ns <= now:  # at most three times: jitter may bring the next round before now
             turn += 1
             due_ns = first_ns + turn * interval + jitter_ns(key, self.salt, turn, interval)
         self._push(due_ns, turn, key, first_ns, target)
