@@ -117,7 +117,10 @@ class HistoryRow(Struct, frozen=True, gc=False):
 
 
 class Beat(Struct, frozen=True, gc=False):
-    """A role's sign of life: ``state`` is "up", "misconfigured" or "unavailable"; ``error`` what last went wrong."""
+    """A role's sign of life: ``state`` is "up", "misconfigured" or "unavailable"; ``error`` what last went wrong.
+
+    ``notify`` is where it waits for NOTIFY (RFC 1996), "host:port", so that the embedded server can tell it of changes.
+    """
 
     role: str
     pid: int
@@ -125,6 +128,7 @@ class Beat(Struct, frozen=True, gc=False):
     state: str
     error: str
     at: Instant
+    notify: str = ""
 
 
 class StorePort(Protocol):

@@ -1,0 +1,35 @@
+"""What the inputs ask of each endpoint: a pure function of its settings and its pool's membership row.
+
+Nothing else may enter, or two planners with the same snapshot would make different plans and replace each other's for
+ever. A pool that has no row yet, or serves nobody in a published family, asks for nothing: what stands stays.
+"""
+
+from fencepost.core.record_set import content
+from fencepost.core.store import Wanted
+from fencepost.core.traffic.membership import SERVING, Membership
+
+
+def desired(records: tuple[str, ...], ttl_s: int, row: Membership | None) -> Wanted | None:
+    """What an endpoint that publishes ``records`` ("A", "AAAA") with this TTL should answer; None if it can't be told."""
+    if row is None:
+        return None
+    weights = {
+        member.key: max(1, member.weight)
+        for member in row.members
+        if member.state in SERVING and ("AAAA" if ":" in member.key else "A") in records
+    }
+    families = ("4" if "A" in records else "") + ("6" if "AAAA" in records else "")
+    made = content(weights, ttl_s)
+    if ("4" in families and not made.a) or ("6" in families and not made.aaaa):
+        return None
+    return Wanted(made, families, row.shift_since, latest_move(row))
+
+
+def latest_move(row: Membership) -> str:
+    """The newest change of the set in service, in words."""
+    for move in reversed(row.moves):
+        if move.before in SERVING and move.after not in SERVING:
+            return f"takes out {move.key}"
+        if move.after in SERVING and move.before not in SERVING and move.before is not None:
+            return f"brings back {move.key}"
+    return ""

@@ -1,0 +1,252 @@
+"""The enactor's hands: mirrors of DNS and rows, what differs between them, and the decider's effects on real ports.
+
+One :class:`DnsEnactor` runs for each domain. The mirrors hold everything; the decider is only shown endpoints that may
+need something. Which those are is found by what changed: a name is looked at again when its records or its row did.
+"""
+
+import asyncio
+import logging
+import time
+from bisect import bisect_right
+from collections.abc import Iterable
+from pathlib import Path
+
+from msgspec import structs
+
+from fencepost.core.effects import Commit, Compare, Effect, Findings, ReadDns, ReadRows, Wake
+from fencepost.core.events import Changed, Committed, Compared, DnsRead, Event, RowsRead, Woke
+from fencepost.core.fence import Marker
+from fencepost.core.instant import Instant
+from fencepost.core.judge import Pair, Remembered, remember, same
+from fencepost.core.record_set import record_digest
+from fencepost.core.store import Head, Row
+from fencepost.core.traffic.dns_enactor import DnsEnactor, EnactorSettings
+from fencepost.core.zone import Batch, Change, Live
+from fencepost.ports import DnsPort, Enacted, HistoryRow, PortError, StorePort
+from fencepost.roles.local_file import LocalFile
+from fencepost.roles.loop import Condition, Drill, drive, first_of
+
+log = logging.getLogger(__name__)
+
+CHUNK = 4096
+"""So many endpoints are compared before other tasks of the process get their turn."""
+
+
+class EnactorHands:
+    """Carries out one domain's enactor's effects."""
+
+    def __init__(self, settings: EnactorSettings, domain: str, dns: DnsPort, store: StorePort, file: LocalFile) -> None:
+        self.settings = settings
+        self.domain = domain
+        self.dns = dns
+        self.store = store
+        self.file = file
+        self.rows: dict[str, Row] = {}
+        self.head: Head | None = None
+        self.dirty: set[str] = set()
+        self.unjudged: set[str] = set()
+        self.unkept: dict[str, Live] = {}
+        self.found: dict[str, tuple[str, str]] = {}
+        self.refused: dict[str, Change] = {}
+        self.read_at: Instant = 0
+
+    async def perform(self, effect: Effect) -> Event | None:
+        """See :class:`~fencepost.roles.loop.Performer`."""
+        match effect:
+            case Wake(after=after):
+                self.remember_some()
+                await first_of(self.store.wait(after), self.dns.wait(after))
+                return Woke()
+            case ReadDns():
+                return await self.read_dns()
+            case ReadRows():
+                return await self.read_rows()
+            case Compare():
+                return await self.compare(effect)
+            case Findings(found=found):
+                await self.make_known(found)
+                return None
+            case Commit(batch=batch):
+                return await self.commit(batch)
+            case _:
+                raise TypeError(f"an enactor doesn't ask for {type(effect).__name__}")
+
+    async def read_dns(self) -> Event:
+        """Bring the mirror of DNS up to date, and learn why refused writes were refused."""
+        changed = await self.dns.read()
+        before, self.read_at = self.read_at, time.time_ns()
+        for name in changed:
+            self.dirty.add(name)
+            self.unkept[name] = self.dns.live(name)
+        if self.refused:
+            refused, self.refused = self.refused, {}
+            await self.explain_refusals(refused, before)
+        return DnsRead()
+
+    async def explain_refusals(self, refused: dict[str, Change], read_before: Instant) -> None:
+        """A refusal only says *changed*; now it can be told whether something newer fenced the write."""
+        rows = []
+        for name, change in refused.items():
+            marker = self.dns.live(name).marker
+            if isinstance(marker, Marker) and marker.generation > change.marker.generation:
+                ago = (time.time_ns() - read_before) // 1_000_000_000
+                rows.append(self.history("fenced", name, f"plan {change.marker.generation}, live is {marker.generation}."
+                            f" Nothing was written; it had last read {ago} s before."))
+        await self.note(rows)
+
+    async def read_rows(self) -> Event:
+        """Bring the mirror of the newest rows up to date."""
+        head, rows = await self.store.newest_rows(self.head)
+        if self.head is not None and head.store != self.head.store:
+            log.warning("the store is another one: %s instead of %s", head.mark, self.head.mark)
+            self.dirty.update(self.rows)
+            self.rows.clear()
+        self.head = head
+        for row in rows:
+            if row.name == self.domain or row.name.endswith(f".{self.domain}"):
+                self.rows[row.name] = row
+                self.dirty.add(row.name)
+        self.dirty |= self.unjudged
+        self.unjudged.clear()
+        return RowsRead()
+
+    async def compare(self, effect: Compare) -> Compared:
+        """Endpoints that may need something: first what follows the cursor. Those that are as they should be are settled."""
+        names = sorted(self.dirty)
+        start = bisect_right(names, effect.cursor)
+        pairs: list[Pair] = []
+        for at, name in enumerate(names[start:] + names[:start]):
+            if at % CHUNK == CHUNK - 1:
+                await asyncio.sleep(0)
+            live = self.dns.live(name)
+            row = self.rows.get(name) if effect.rows_known else None
+            if row is not None and self.settled(live, row):
+                self.dirty.discard(name)
+                self.found.pop(name, None)
+                continue
+            if row is None and live.marker is None and live.empty:
+                self.dirty.discard(name)
+                if not effect.rows_known:
+                    self.unjudged.add(name)
+                continue
+            pairs.append(await self.pair(live, row))
+            if not effect.rows_known:
+                self.unjudged.add(name)
+            if len(pairs) >= effect.limit:
+                return Compared(tuple(pairs), more=len(self.dirty) > len(pairs))
+        return Compared(tuple(pairs))
+
+    def settled(self, live: Live, row: Row) -> bool:
+        """Whether the judge would say DONE: the quick way for the many that need nothing."""
+        marker = live.marker
+        return (
+            isinstance(marker, Marker)
+            and same(marker, row)
+            and marker.owner == self.settings.owner
+            and live.holds(row.content)
+            and not live.other
+            and not row.contested
+        )
+
+    async def pair(self, live: Live, row: Row | None) -> Pair:
+        """One endpoint with all that its judge may ask about it."""
+        known = self.file.recall(live.name)
+        ours: set[str] = set()
+        if live.marker is None and not live.empty:
+            if known is not None:
+                ours.add(record_digest(known.content.a, known.content.aaaa))
+            if row is not None:
+                ours |= {record_digest(kept.a, kept.aaaa) for kept in await self.store.kept_contents(live.name)}
+        return Pair(live, row, known, frozenset(ours))
+
+    async def make_known(self, found: Iterable[tuple[str, str, str]]) -> None:
+        """Set aside what isn't to be written, until it changes, and say so once."""
+        news = []
+        for name, verdict, why in found:
+            self.dirty.discard(name)
+            if self.found.get(name) != (verdict, why):
+                self.found[name] = (verdict, why)
+                if verdict != "leave":
+                    news.append(self.history("finding", name, f"left alone: {why}"))
+        try:
+            await self.store.put_findings(self.settings.name, self.found)
+        except PortError as error:
+            log.debug("findings not stored: %s", error)
+        await self.note(news)
+
+    async def commit(self, batch: Batch) -> Event:
+        """One transaction; afterwards each of its endpoints is looked at again."""
+        self.dirty.update(change.name for change in batch)
+        began = time.time_ns()
+        if not await self.dns.commit(batch):
+            self.refused = {change.name: change for change in batch}
+            return Changed()
+        await self.enacted(batch, began)
+        return Committed()
+
+    async def enacted(self, batch: Batch, began: Instant) -> None:
+        """Make known who enacted what. It has happened whether or not this can be written down."""
+        now = time.time_ns()
+        self.file.keep(
+            (change.name, Remembered(change.marker.generation, change.marker.digest, change.content, change.families, change.marker.hold))
+            for change in batch
+        )
+        took = (now - began) // 1_000_000
+        done, rows = [], []
+        for change in batch:
+            marker, old = change.marker, change.seen.marker
+            before = old.generation if isinstance(old, Marker) else None
+            done.append(Enacted(change.name, marker.generation, self.settings.name, now, marker.writes))
+            if before == marker.generation:
+                what = "emptied" if change.seen.empty else "altered"
+                rows.append(self.history("healed", change.name,
+                            f"healed: gen {marker.generation}, write {marker.writes}; it had been {what} by another writer"))
+            else:
+                rows.append(self.history("enacted", change.name, f"{before or '-'} -> {marker.generation} in {took} ms"))
+        try:
+            await self.store.note_enacted(done)
+        except PortError as error:
+            log.debug("enactments not stored: %s", error)
+        await self.note(rows)
+
+    def history(self, kind: str, name: str, text: str) -> HistoryRow:
+        """A line of history by this enactor."""
+        return HistoryRow(kind, name, self.settings.name, text, time.time_ns())
+
+    async def note(self, rows: list[HistoryRow]) -> None:
+        """Write history if the store takes it."""
+        for row in rows:
+            log.info("%s %s", row.on, row.text)
+        if rows:
+            try:
+                await self.store.note(rows)
+            except PortError as error:
+                log.debug("history not stored: %s", error)
+
+    def remember_some(self) -> None:
+        """Before a sleep: put what was read and is whole into the local file, a bounded number at a time."""
+        names = list(self.unkept)[:CHUNK]
+        known = []
+        for name in names:
+            live = self.unkept.pop(name)
+            row = self.rows.get(name)
+            whole = remember(live, row.families if row else ("4" if live.a else "") + ("6" if live.aaaa else ""))
+            if whole is not None:
+                known.append((name, whole))
+        self.file.keep(known)
+
+
+async def run_enactor(
+    settings: EnactorSettings, domains: dict[str, DnsPort], store: StorePort, file: Path, condition: Condition, drill: Drill | None
+) -> None:
+    """An enactor of several domains, until cancelled: a decider each, one local file."""
+    known = LocalFile(file)
+    try:
+        async with asyncio.TaskGroup() as group:
+            for domain, dns in domains.items():
+                own = structs.replace(settings, cursor=settings.cursor)
+                hands = EnactorHands(own, domain, dns, store, known)
+                decider = DnsEnactor(own, own.batch, own.cursor)
+                group.create_task(drive(decider, hands, condition, drill, domain))
+    finally:
+        known.close()

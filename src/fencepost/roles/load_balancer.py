@@ -1,0 +1,178 @@
+"""The load balancers' hands: one pass for each pool, from the checkers' reports to its membership row.
+
+They run in the planner's process, woken by the store, and share nothing with the planner but the store. What a file says of
+a pool comes from the configuration row, so a pass judges by the same settings everywhere.
+"""
+
+import asyncio
+import logging
+import time
+
+import msgspec
+
+from fencepost.core.effects import Wake
+from fencepost.core.instant import SECOND, Duration
+from fencepost.core.traffic.load_balancer import LoadBalancer, ReportsRead, WriteMembership
+from fencepost.core.traffic.membership import SERVING, Listing, Membership, Move, Override, State
+from fencepost.core.traffic.verdict import Beat, CheckerReport
+from fencepost.ports import DnsPort, HistoryRow, Inputs, PortError, StorePort
+from fencepost.roles.configuration import Loaded, decode
+from fencepost.roles.domains import Domains
+from fencepost.roles.loop import Condition, first_of
+from fencepost.roles.overrides import of_pool
+from fencepost.settings.core_settings import listed_targets, pool_settings
+from fencepost.settings.schema import Pool
+
+log = logging.getLogger(__name__)
+
+
+class PoolPass:
+    """One pool's decider and what was last read for it, decoded once."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.decider = LoadBalancer()
+        self.reports: dict[str, tuple[bytes, CheckerReport]] = {}
+        self.row: tuple[int, Membership | None] = (0, None)
+
+    def report(self, zone: str, body: bytes) -> CheckerReport | None:
+        """A checker's report, decoded if it is another than last time."""
+        if not body:
+            return None
+        if zone not in self.reports or self.reports[zone][0] != body:
+            self.reports[zone] = (body, msgspec.json.decode(body, type=CheckerReport))
+        return self.reports[zone][1]
+
+    def membership(self, version: int, body: bytes) -> Membership | None:
+        """The pool's row, decoded if it is another version."""
+        if self.row[0] != version or (version and self.row[1] is None):
+            self.row = (version, msgspec.json.decode(body, type=Membership) if body else None)
+        return self.row[1]
+
+
+class LoadBalancers:
+    """All pools of the region, one after the other, whenever the store changed or time asks for it."""
+
+    def __init__(self, name: str, store: StorePort, dns: Domains) -> None:
+        self.name = name
+        self.store = store
+        self.dns = dns
+        self.passes: dict[str, PoolPass] = {}
+        self.config = b""
+        self.loaded: Loaded | None = None
+
+    async def run(self, condition: Condition) -> None:
+        """Balance until cancelled."""
+        while True:
+            try:
+                wait = await self.balance()
+                if condition.succeeded("load balancer"):
+                    log.info("load balancer works again")
+            except PortError as error:
+                wait = SECOND
+                if condition.failed("load balancer", error):
+                    log.warning("load balancer: %s", error)
+            await first_of(self.store.wait(wait))
+
+    async def balance(self) -> Duration:
+        """One pass over all pools; how long the next may wait."""
+        inputs = await self.store.inputs()
+        if inputs.config != self.config:
+            self.config = inputs.config
+            self.loaded = decode(inputs.config)
+        wait = SECOND
+        if self.loaded is not None:
+            for pool in self.loaded.region.pools:
+                wait = min(wait, await self.balance_pool(self.loaded, pool, inputs))
+        return wait
+
+    async def balance_pool(self, loaded: Loaded, pool: Pool, inputs: Inputs) -> Duration:
+        """One pool's pass."""
+        work = self.passes.setdefault(pool.name, PoolPass(pool.name))
+        version, body = inputs.membership.get(pool.name, (0, b""))
+        row = work.membership(version, body)
+        event = await self.read(loaded, pool, work, inputs, row, version)
+        wait = SECOND
+        for effect in work.decider.on(event, time.time_ns()):
+            match effect:
+                case WriteMembership(expected_version=expected, row=made):
+                    wrote = await self.store.put_membership(pool.name, expected, msgspec.json.encode(made))
+                    if wrote:
+                        await self.tell(pool.name, row, made)
+                    await asyncio.sleep(0)
+                case Wake(after=after):
+                    wait = after
+        return wait
+
+    async def read(
+        self, loaded: Loaded, pool: Pool, work: PoolPass, inputs: Inputs, row: Membership | None, version: int
+    ) -> ReportsRead:
+        """Everything that the pass needs."""
+        reports, beats = [], []
+        for zone, body, beat in await self.store.reports(pool.name):
+            report = work.report(zone, body)
+            if report is not None and beat:
+                reports.append(report)
+                beats.append(msgspec.json.decode(beat, type=Beat))
+        return ReportsRead(
+            settings=pool_settings(loaded.region, pool),
+            listing=Listing(listed_targets(pool), loaded.revision, confirmed=loaded.confirmed),
+            reports=tuple(reports),
+            beats=tuple(beats),
+            overrides=tuple(of_pool(pool.name, inputs.overrides.values())),
+            row=row,
+            version=version,
+            published=await self.published(loaded, pool) if row is None else frozenset(),
+        )
+
+    async def published(self, loaded: Loaded, pool: Pool) -> frozenset[str] | None:
+        """The addresses that DNS answers for the pool's endpoints now; None if DNS can't be read."""
+        try:
+            await self.dns.read()
+        except PortError:
+            return None
+        addresses: set[str] = set()
+        for endpoint in loaded.region.endpoints:
+            if endpoint.pool == pool.name:
+                live = self.dns.live(endpoint.name)
+                addresses.update(live.a, live.aaaa)
+        return frozenset(addresses)
+
+    async def tell(self, pool: str, before: Membership | None, after: Membership) -> None:
+        """History of what this pass moved."""
+        known = before.moved if before is not None else 0
+        rows = [line for move in after.moves if move.number > known and (line := self.line(pool, move, after))]
+        if before is not None and after.suspect and not before.suspect:
+            rows.append(self.history("finding", pool, f"suspect: {after.suspect}; removals are slowed"))
+        if before is not None and after.panic != before.panic:
+            words = "fail open: too much looks dead at once, nothing is removed" if after.panic else "fail open is over"
+            rows.append(self.history("finding", pool, words))
+        for row in rows:
+            log.info("%s %s", row.on, row.text)
+        if rows:
+            try:
+                await self.store.note(rows)
+            except PortError as error:
+                log.debug("history not stored: %s", error)
+
+    def line(self, pool: str, move: Move, row: Membership) -> HistoryRow | None:
+        """A move in words; None for what needs no line (a pool's first targets)."""
+        serving = sum(member.state in SERVING for member in row.members)
+        if move.after is State.KEPT:
+            return self.history("kept", pool, f"{move.key} dead, KEPT ({move.rule}): {move.cause}")
+        if move.before is State.KEPT and move.after is State.IN:
+            return self.history("back", pool, f"{move.key} passes again; it was kept all the while")
+        if move.before in SERVING and move.after not in SERVING:
+            return self.history("removed", pool, f"{move.key} out ({move.rule}): {move.cause}; {serving} of {len(row.members)} stay")
+        if move.after in SERVING and move.before not in SERVING and move.before is not None:
+            return self.history("back", pool, f"{move.key} back; {serving} of {len(row.members)} in")
+        return None
+
+    def history(self, kind: str, pool: str, text: str) -> HistoryRow:
+        """A line of history by this load balancer."""
+        return HistoryRow(kind, pool, self.name, text, time.time_ns())
+
+
+async def run_load_balancers(name: str, domains: dict[str, DnsPort], store: StorePort, condition: Condition) -> None:
+    """Every pool's load balancer, until cancelled."""
+    await LoadBalancers(name, store, Domains(domains)).run(condition)
