@@ -106,10 +106,15 @@ class Pass(msgspec.Struct):
 
 def obey(work: Pass) -> None:
     """Drains and keeps. A drain never takes the last address of a family: it waits until another serves."""
+    words = work.words
+    if not words.forcing and not words.freezing and not any(
+        member.forced or member.state is State.DRAINED for member in work.members.values()
+    ):
+        return
     families = standing(work.members.values()).families
     for member in work.each():
-        force = work.words.force(member)
-        forced = force or work.words.freeze(member)
+        force = words.force(member)
+        forced = force or words.freeze(member)
         if forced is not member.forced:
             member = work.members[member.key] = replace(member, forced=forced)
         serving, kind = member.state in SERVING, family(member.key)
@@ -152,8 +157,9 @@ def _admit(work: Pass, member: Member) -> None:
         work.place(member, State.IN, Rule.HEALTHY, "", joined=work.now)
 
 
-def ring(work: Pass, memory: Memory, pool: Standing) -> None:
-    """The alarms, as of this pass; fail open puts back what was removed shortly before it."""
+def ring(work: Pass, memory: Memory) -> Standing:
+    """The alarms, as of this pass; fail open puts back what was removed shortly before it. The pool's sums then."""
+    pool = standing(work.members.values())
     row, now, safety = work.row, work.now, work.safety
     if _turned_on(work):
         _start_over(work, memory, pool)
@@ -167,8 +173,10 @@ def ring(work: Pass, memory: Memory, pool: Standing) -> None:
     if edge and not work.freeze_until:
         work.freeze_until = now + safety.freeze_ns
     _panic(work, memory, pool, how)
-    if work.panic:
-        _put_back(work)
+    if not work.panic:
+        return pool
+    _put_back(work)
+    return standing(work.members.values())
 
 
 def _panic(work: Pass, memory: Memory, pool: Standing, how: Sickness) -> None:

@@ -112,20 +112,19 @@ class Standing(msgspec.Struct):
 
 def standing(members: Iterable[Member]) -> Standing:
     """The sums of these members. Pending and drained ones count in nothing (envoy #9246: no panic by draining)."""
-    total = Standing()
+    in_count = in_size = out_count = out_size = v6 = 0
     for member in members:
-        size = member.capacity * MICRO
-        if member.state in SERVING:
-            total.in_count += 1
-            total.in_capacity += size
-            kind = family(member.key)
-            total.families[kind] = total.families.get(kind, 0) + 1
-        elif member.state is State.OUT:
-            total.out_count += 1
-            total.out_capacity += size
-    total.count = total.in_count + total.out_count
-    total.capacity = total.in_capacity + total.out_capacity
-    return total
+        state = member.state
+        if state is State.OUT:
+            out_count += 1
+            out_size += member.capacity
+        elif state in SERVING:
+            in_count += 1
+            in_size += member.capacity
+            v6 += ":" in member.key
+    families = {Family.V4: in_count - v6, Family.V6: v6}
+    whole = (in_size + out_size) * MICRO
+    return Standing(in_count + out_count, whole, in_count, in_size * MICRO, out_count, out_size * MICRO, families)
 
 
 def targets_allowed(count: int) -> int:

@@ -159,8 +159,7 @@ class LoadBalancer(msgspec.Struct):
         )
         decision.obey(work)
         decision.bring_in(work)
-        decision.ring(work, self.memory, standing(work.members.values()))
-        decision.take_out(work, standing(work.members.values()))
+        decision.take_out(work, decision.ring(work, self.memory))
         decision.label(work)
         fresh = compose(row, listed, work, settings.gather_ns)
         refilled = work.tokens > row.tokens and now - self.credit.since >= SETTLE_NS

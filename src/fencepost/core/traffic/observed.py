@@ -10,8 +10,8 @@ import msgspec
 from fencepost.core.instant import Instant
 from fencepost.core.traffic.hysteresis import HealthSettings
 from fencepost.core.traffic.membership import Member, Target
-from fencepost.core.traffic.quorum import NO_VOTES, Ear, Tally, tally
-from fencepost.core.traffic.verdict import CheckerReport, Verdict
+from fencepost.core.traffic.quorum import NO_VOTES, Ballot, Ear, Tally, ballot, lone_dissenter, tally
+from fencepost.core.traffic.verdict import CheckerReport
 
 SHIFT = 20
 """A reading must differ by this fraction (one in twenty) to be taken up."""
@@ -20,11 +20,12 @@ SHIFT = 20
 class Counted(msgspec.Struct):
     """The tallies of one pool, kept between passes: unchanged bodies are not counted again.
 
-    bodies: (zone, sequence) counted last.   votes: of each zone by key.   tallies: by key.
+    bodies: (zone, sequence) counted last.   votes: for each zone its body's sequence and its ballots by key.
+    tallies: by key.
     """
 
     bodies: tuple[tuple[str, int], ...] = ()
-    votes: dict[str, tuple[int, dict[str, Verdict]]] = msgspec.field(default_factory=dict)
+    votes: dict[str, tuple[int, dict[str, Ballot]]] = msgspec.field(default_factory=dict)
     tallies: dict[str, Tally] = msgspec.field(default_factory=dict)
 
     def count(
@@ -35,28 +36,29 @@ class Counted(msgspec.Struct):
         if bodies == self.bodies and not ear.settling():
             return self.tallies
         self.bodies = bodies
-        votes: dict[str, tuple[int, dict[str, Verdict]]] = {}
-        for report in reports:
-            had = self.votes.get(report.zone)
-            if had is not None and had[0] == report.sequence:
-                votes[report.zone] = had
-            else:
-                by_key = {vote.key: vote for vote in report.verdicts if vote.counts}
-                votes[report.zone] = (report.sequence, by_key)
-        self.votes = votes
-        ballots: dict[str, list[tuple[str, Verdict]]] = {}
-        for zone, (_, by_key) in votes.items():
+        self.votes = {report.zone: self._votes(report) for report in reports}
+        together: dict[str, tuple[Ballot, ...]] = {}
+        for _, by_key in self.votes.values():
             for key, vote in by_key.items():
-                ballots.setdefault(key, []).append((zone, vote))
-        was, alike = self.tallies, {}
-        for key, cast in ballots.items():
-            outvoted = ear.outvoted(key, cast, now, settings.dissent_ns)
-            count = tally(cast, outvoted, settings.quorum_ppm)
-            had_tally = was.get(key)
-            alike[key] = had_tally if had_tally == count else count
-        ear.forget_but(ballots)
-        self.tallies = alike
-        return alike
+                together[key] = (*together.get(key, ()), vote)
+        # Most targets get the very same votes, so each kind of outcome is counted once.
+        outcomes: dict[tuple[Ballot, ...], tuple[str, Tally]] = {}
+        self.tallies = {}
+        for key, cast in together.items():
+            outcome = outcomes.get(cast)
+            if outcome is None:
+                outcome = outcomes[cast] = (lone_dissenter(cast), tally(cast, "", settings.quorum_ppm))
+            dissenter, plain = outcome
+            outvoted = ear.outvoted(key, dissenter, now, settings.dissent_ns)
+            self.tallies[key] = tally(cast, outvoted, settings.quorum_ppm) if outvoted else plain
+        ear.forget_but(together)
+        return self.tallies
+
+    def _votes(self, report: CheckerReport) -> tuple[int, dict[str, Ballot]]:
+        had = self.votes.get(report.zone)
+        if had is not None and had[0] == report.sequence:
+            return had
+        return report.sequence, {vote.key: ballot(report.zone, vote) for vote in report.verdicts if vote.counts}
 
     def __copy__(self) -> "Counted":
         return Counted(self.bodies, dict(self.votes), dict(self.tallies))

@@ -10,6 +10,7 @@ itself, and the vote itself counts (five probes since the checker's last gap). N
 """
 
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import msgspec
 
@@ -44,31 +45,47 @@ class Tally(msgspec.Struct, frozen=True, gc=False):
 NO_VOTES = Tally()
 
 
-def lone_dissenter(ballots: Sequence[tuple[str, Verdict]]) -> str:
+class Ballot(NamedTuple):
+    """One counted vote: the parts of a `Verdict` that a quorum looks at, and the zone that cast it."""
+
+    zone: str
+    healthy: bool
+    failing_now: bool
+    cause: str
+    flips: int
+    capacity: int | None
+
+
+def ballot(zone: str, vote: Verdict) -> Ballot:
+    """The vote of that zone's checker."""
+    return Ballot(zone, bool(vote.healthy), vote.failing_now, vote.cause, vote.flips, vote.capacity)
+
+
+def lone_dissenter(ballots: Sequence[Ballot]) -> str:
     """The zone of the only checker that says healthy against at least two that don't; else empty."""
     if len(ballots) <= LEAST_VOTES:
         return ""
-    healthy = [zone for zone, vote in ballots if vote.healthy]
+    healthy = [each.zone for each in ballots if each.healthy]
     return healthy[0] if len(healthy) == 1 else ""
 
 
-def tally(ballots: Sequence[tuple[str, Verdict]], outvoted: str, quorum_ppm: int) -> Tally:
-    """Count the votes of (zone, verdict) pairs, leaving out the zone `outvoted` (empty: nobody)."""
-    counted = [(zone, vote) for zone, vote in ballots if zone != outvoted]
+def tally(ballots: Sequence[Ballot], outvoted: str, quorum_ppm: int) -> Tally:
+    """Count the votes, leaving out the zone `outvoted` (empty: nobody)."""
+    counted = [each for each in ballots if each.zone != outvoted]
     fresh = len(counted)
     if not fresh:
         return NO_VOTES
-    passed = tuple(zone for zone, vote in counted if vote.healthy)
+    passed = tuple(each.zone for each in counted if each.healthy)
     healthy = None if fresh < LEAST_VOTES else len(passed) * PPM > quorum_ppm * fresh
-    causes = sorted(vote.cause for _, vote in counted if vote.cause)
+    causes = sorted(each.cause for each in counted if each.cause)
     return Tally(
         healthy,
         Votes(len(passed), fresh, outvoted),
-        fresh >= LEAST_VOTES and all(vote.failing_now for _, vote in counted),
+        fresh >= LEAST_VOTES and all(each.failing_now for each in counted),
         max(causes, key=causes.count) if causes else "",
-        max(vote.flips for _, vote in counted),
+        max(each.flips for each in counted),
         passed,
-        median([vote.capacity for _, vote in counted if vote.capacity is not None]),
+        median([each.capacity for each in counted if each.capacity is not None]),
     )
 
 
@@ -122,9 +139,11 @@ class Ear(msgspec.Struct):
         # A clock set back must not keep an old beat fresh for the difference.
         return Sign(was.number, now) if was.seen is not None and was.seen > now else was
 
-    def outvoted(self, key: str, ballots: Sequence[tuple[str, Verdict]], now: Instant, patience: int) -> str:
-        """The zone to leave out on this target: a dissenter that has stood alone for `patience`; else empty."""
-        zone = lone_dissenter(ballots)
+    def outvoted(self, key: str, zone: str, now: Instant, patience: int) -> str:
+        """Whom to leave out on this target: its lone dissenter, once it has stood alone for `patience`; else empty.
+
+        zone: of the lone dissenter now; empty if there is none.
+        """
         if not zone:
             self.dissents.pop(key, None)
             return ""
