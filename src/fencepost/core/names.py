@@ -4,6 +4,9 @@ DNS compares names without regard to case (RFC 4343), people write them with or 
 (RFC 5891), and Route 53 hands a wildcard back as ``\\052.example.com`` (external-dns #264, #3028: two spellings of one
 name never converge). So each name is brought to one form once, at the edge, and is a plain ``str`` from there on.
 
+Only that one escape is read: the octal ``\\052`` of Route 53 would be the digit 4 by RFC 1035, section 5.1, where
+escapes are decimal, so other escapes mean one thing here and another there.
+
 What can't be brought to that form is refused with a reason. A reader of someone else's domain takes a name that is
 refused here for a foreign one: we never publish such names, so it can't be ours.
 """
@@ -28,7 +31,6 @@ WILDCARD_LABEL = "_wildcard"
 # One label: letters, digits, hyphen, underscore. The wildcard may only be the whole first label (RFC 4592).
 _LABEL = r"[a-z0-9_-]{1,63}"
 _PLAIN = re.compile(rf"(?:\*\.)?{_LABEL}(?:\.{_LABEL})*")
-_ESCAPE = re.compile(r"\\([0-9]{3})")
 _DOTS = re.compile("[.。．｡]")
 
 
@@ -54,7 +56,7 @@ def marker_name(name: str) -> str:
     """
     first = name.partition(".")[0]
     if first in (MARKER_LABEL, WILDCARD_LABEL):
-        raise ValueError(f'names under "{first}" are kept for markers')
+        raise ValueError(f'begins with "{first}", which is kept for markers')
     rest = f"{WILDCARD_LABEL}{name[1:]}" if first == "*" else name
     marker = f"{MARKER_LABEL}.{rest}"
     if len(marker) > NAME_MAX:
@@ -83,10 +85,9 @@ def longest_domain(name: str, domains: Iterable[str]) -> str | None:
 
 
 def _normalise_slowly(name: str) -> str:
-    """Do what `normalise` promises for names with escapes or letters outside ASCII, and find reasons for bad ones."""
+    """Read what isn't plain: wildcards as Route 53 writes them, other scripts; and find reasons for bad names."""
     if len(name) > 4 * NAME_MAX:
         raise ValueError(f"is {len(name)} characters long; a name has at most {NAME_MAX}")
-    name = _ESCAPE.sub(_unescaped, name)
     labels = _DOTS.split(name)
     if len(labels) > 1 and labels[-1] == "":
         labels.pop()
@@ -98,22 +99,16 @@ def _normalise_slowly(name: str) -> str:
     return plain
 
 
-def _unescaped(match: re.Match[str]) -> str:
-    """Read ``\\DDD`` (RFC 1035, 5.1). An escaped dot belongs to its label, so it must not become a separator."""
-    code = int(match[1])
-    if code > 255 or code == ord("."):
-        return match[0]
-    return chr(code) if code < 128 else match[0]
-
-
 def _label(label: str, *, first: bool) -> str:
     if label == "":
         raise ValueError("has an empty label (two dots together, or one at the start)")
-    if label == "*":
+    if label in ("*", r"\052"):
         if not first:
-            raise ValueError('has a "*" that is not its first label, so it is no wildcard')
-        return label
+            raise ValueError("has a wildcard that is not the first label before a domain")
+        return "*"
     text = label.lower() if label.isascii() else _ace(label)
+    if not text:
+        raise ValueError("has a label that nothing is left of: IDNA maps it away")
     if len(text) > LABEL_MAX:
         raise ValueError(f"has a label of {len(text)} bytes; a label has at most {LABEL_MAX}")
     if not re.fullmatch(_LABEL, text):

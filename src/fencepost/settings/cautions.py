@@ -3,7 +3,7 @@
 import ipaddress
 
 from fencepost.settings import units
-from fencepost.settings.mistakes import Notes, clean
+from fencepost.settings.mistakes import Notes
 from fencepost.settings.schema import Pool, Region
 
 TTL_LONG_S = 300
@@ -73,10 +73,10 @@ def _server_is_elsewhere(region: Region) -> bool:
 def _names(region: Region, notes: Notes) -> None:
     for endpoint in region.endpoints:
         if endpoint.ttl_s > TTL_LONG_S and endpoint.ttl_s != region.dns.ttl_s:
-            notes.odd(endpoint.line, f"endpoint {clean(endpoint.name)}: {_long_ttl(endpoint.ttl_s)}")
+            notes.odd(endpoint.line, f"endpoint {endpoint.name}: {_long_ttl(endpoint.ttl_s)}")
         if endpoint.name == region.api.listen.host:
             text = (
-                f"the API listens on {clean(endpoint.name)}, an endpoint managed here: "
+                f"the API listens on {endpoint.name}, an endpoint managed here: "
                 "if that is broken, so is the way to mend it"
             )
             notes.odd(("api", "listen"), text)

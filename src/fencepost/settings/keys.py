@@ -39,7 +39,7 @@ PROBE = (
 
 TARGET = (
     Key("addr", values.address, example='addr = "192.0.2.10"'),
-    Key("weight", values.whole(1, 255), None),
+    Key("weight", values.weight),
     Key("port", values.whole(1, 65535), 0),
 )
 

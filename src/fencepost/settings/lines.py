@@ -33,6 +33,7 @@ class Lines:
     def __init__(self, text: str) -> None:
         """Scan the text of a file that `tomllib` has accepted."""
         self._found = _Scanner(text).found
+        self.last = text.rstrip("\n").count("\n") + 1
 
     def of(self, path: Path) -> int:
         """Give the line of a path, or of the nearest thing around it that is in the file, or 1."""

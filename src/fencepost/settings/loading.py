@@ -12,7 +12,7 @@ import msgspec
 from fencepost.settings.cautions import note_cautions
 from fencepost.settings.lines import Lines, Path
 from fencepost.settings.meaning import meaning
-from fencepost.settings.mistakes import Caution, Mistake, SettingsError, clean
+from fencepost.settings.mistakes import Caution, Mistake, Notes, SettingsError, TooManyError, clean
 from fencepost.settings.reading import Reading
 from fencepost.settings.relations import judge_relations
 from fencepost.settings.schema import Region
@@ -20,7 +20,7 @@ from fencepost.settings.schema import Region
 SIZE_MAX = 64 * 2**20
 """Bytes a file may have. A hundred thousand endpoints take about 8 MB."""
 
-_DEPTH_MAX = 64  # brackets in one another; the parser recurses, and nothing here needs more than three
+_DEPTH_MAX = 64  # the parser recurses, and nothing here needs more than three
 _AT = re.compile(r" ?\((?:at line (\d+), column (\d+)|at end of document)\)")
 
 
@@ -60,16 +60,19 @@ def judge(text: str, path: str, environ: Mapping[str, str] = os.environ, *, ipv6
         return _refused(path, 1, "the file is empty; fencepost init writes one to begin with")
     deep = _too_deep(text)
     if deep:
-        return _refused(path, deep, f"brackets stand more than {_DEPTH_MAX} deep in one another")
+        return _refused(path, deep, f"tables or lists stand more than {_DEPTH_MAX} deep in one another")
     try:
         raw = tomllib.loads(text)
     except (ValueError, RecursionError) as error:
         return _broken(path, text, error)
     lines = Lines(text)
-    reading = Reading(raw, lines, FilePath(os.path.abspath(path)), environ)
-    notes = reading.notes
-    judge_relations(reading, environ, ipv6=ipv6)
-    note_cautions(reading.region, notes)
+    notes = Notes()
+    try:
+        reading = Reading(notes, raw, lines, FilePath(os.path.abspath(path)), environ)
+        judge_relations(reading, environ, ipv6=ipv6)
+        note_cautions(reading.region, notes)
+    except TooManyError:
+        notes.mistakes[-1] = (lines.last, "and more; mend those above first")
     mistakes = tuple(sorted((Mistake(path, _at(lines, at), said) for at, said in notes.mistakes), key=_line))
     cautions = tuple(sorted((Caution(path, _at(lines, at), said) for at, said in notes.cautions), key=_line))
     if mistakes:
@@ -124,8 +127,7 @@ def _broken(path: str, text: str, error: Exception) -> Report:
 
 
 def _too_deep(text: str) -> int:
-    """Give the line where brackets pass the depth allowed, or 0. Those within strings count too, up to the line's
-    end."""
+    """Give the line that goes deeper than allowed, by brackets or by a dotted key, or 0. The parser is slow at both."""
     for number, line in enumerate(text.split("\n"), 1):
         if line.count("[") + line.count("{") > _DEPTH_MAX:
             opened = 0
@@ -133,4 +135,8 @@ def _too_deep(text: str) -> int:
                 opened += (c in "[{") - (c in "]}")
                 if opened > _DEPTH_MAX:
                     return number
+        if line.count(".") > _DEPTH_MAX and any(
+            part.count(".") > _DEPTH_MAX and not {'"', "'", "#"} & set(part) for part in line.split("=")
+        ):
+            return number
     return 0

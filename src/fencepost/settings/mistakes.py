@@ -12,6 +12,9 @@ import msgspec
 
 from fencepost.settings.lines import Path
 
+MOST = 1000
+"""Mistakes after which reading stops. Finding the nearest name costs a millisecond, and nobody reads on."""
+
 _SHOWN = 60  # characters of a value that a message repeats
 
 
@@ -56,6 +59,10 @@ def closing(mistakes: tuple[Mistake, ...], loaded_at: str = "") -> str:
     return f"{count}. Nothing was started{running}."
 
 
+class TooManyError(Exception):
+    """So much is wrong that reading on would tell nobody more; the notes hold what was found."""
+
+
 class Notes:
     """Mistakes and cautions by path, while a file is being read."""
 
@@ -65,7 +72,9 @@ class Notes:
         self.cautions: list[tuple[Path | int, str]] = []
 
     def wrong(self, path: Path | int, text: str) -> None:
-        """Note a mistake at a path, or at a line already known."""
+        """Note a mistake at a path, or at a line already known. Raises TooManyError past a thousand."""
+        if len(self.mistakes) >= MOST:
+            raise TooManyError
         self.mistakes.append((path, text))
 
     def odd(self, path: Path | int, text: str) -> None:
@@ -105,7 +114,7 @@ def shown(value: Any) -> str:
     return clean(str(value))
 
 
-def clean(text: str) -> str:
+def clean(text: str, most: int = _SHOWN) -> str:
     """Cut a text to message length and replace what could disturb a terminal."""
-    cut = text if len(text) <= _SHOWN else text[:_SHOWN] + "…"
+    cut = text if len(text) <= most else text[:most] + "…"
     return "".join(c if c.isprintable() else "�" for c in cut)

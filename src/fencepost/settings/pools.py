@@ -219,11 +219,7 @@ class _EndpointReader:
             return None
         line = self.lines.of(path)
         if name in self.first:
-            said = (
-                f"endpoint {clean(name)} is there twice"
-                if given == name
-                else f"{shown(given)} is endpoint {clean(name)} again"
-            )
+            said = f"endpoint {name} is there twice" if given == name else f"{shown(given)} is endpoint {name} again"
             self.notes.wrong(path, f"{said} (first on line {self.first[name]}); leave one out")
             return None
         self.first[name] = line
@@ -242,9 +238,9 @@ class _EndpointReader:
     def _outside(self, name: str, path: Path) -> None:
         at = self.lines.of(("dns", "domain"))
         if len(self.domains) == 1:
-            text = f"{clean(name)} is not in {next(iter(self.domains))}, the domain of line {at}"
+            text = f"{name} is not in {next(iter(self.domains))}, the domain of line {at}"
         else:
-            text = f"{clean(name)} is in none of the domains of line {at}"
+            text = f"{name} is in none of the domains of line {at}"
         self.notes.wrong(path, text)
 
     def _families(self, records: tuple[str, ...], pool: str, path: Path) -> None:

@@ -20,11 +20,13 @@ _TABLES = ("region", "dns", "store", "api", "checkers", "safety")
 
 
 class Reading:
-    """One file being read. `bad` are paths whose value could not be read: nothing that depends on them is judged."""
+    """One file being read. `bad` are paths whose value could not be read; nothing that depends on one is judged."""
 
-    def __init__(self, raw: dict[str, Any], lines: Lines, path: FilePath, environ: Mapping[str, str]) -> None:
-        """Take the parsed file, the lines of its keys, its absolute path, and the environment."""
-        self.notes = Notes()
+    def __init__(
+        self, notes: Notes, raw: dict[str, Any], lines: Lines, path: FilePath, environ: Mapping[str, str]
+    ) -> None:
+        """Take where to note mistakes, the parsed file, the lines of its keys, its absolute path, the environment."""
+        self.notes = notes
         self.raw = raw
         self.lines = lines
         self.path = path

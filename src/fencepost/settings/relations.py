@@ -7,7 +7,7 @@ from typing import Protocol
 from fencepost.settings import units
 from fencepost.settings.core_settings import EXIT_PPM
 from fencepost.settings.lines import Lines, Path
-from fencepost.settings.mistakes import Notes, clean
+from fencepost.settings.mistakes import Notes
 from fencepost.settings.schema import Endpoint, Pool, Region, Safety, Secret
 from fencepost.settings.secret import read_secret, read_tsig_key
 
@@ -118,8 +118,9 @@ def _families(read: Read, pool: Pool, *, ipv6: bool) -> None:
     """Refuse targets that no endpoint would ever publish, or no checker could ever reach."""
     endpoints = [endpoint for endpoint in read.region.endpoints if endpoint.pool == pool.name]
     published = {family for endpoint in endpoints for family in endpoint.records}
+    present = {target.family for target in pool.targets}
     for target in pool.targets:
-        if published and target.family not in published:
+        if published and published <= present and target.family not in published:
             said = "A" if target.family == "AAAA" else "AAAA"
             text = (
                 f'target {target.address} is never answered: all endpoints of pool {pool.name} say records = ["{said}"]'
@@ -148,7 +149,7 @@ def _sizes(read: Read) -> None:
         if size > MESSAGE_MAX:
             v4, v6 = sizes[endpoint.pool]
             text = (
-                f"endpoint {clean(endpoint.name)} is too big: changing its {v4 + v6} addresses takes {size} bytes "
+                f"endpoint {endpoint.name} is too big: changing its {v4 + v6} addresses takes {size} bytes "
                 f"(old, new and marker), one UPDATE holds {MESSAGE_MAX}; spread the pool over several endpoints"
             )
             read.notes.wrong(endpoint.line, text)

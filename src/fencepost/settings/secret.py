@@ -22,6 +22,7 @@ ALGORITHMS = ("hmac-sha256", "hmac-sha512", "hmac-sha384", "hmac-sha224", "hmac-
 """TSIG algorithms that servers and RFC 8945 (section 6) still allow. SHA-1 is there for old servers."""
 
 _SIZE_MAX = 65536
+_PATH_SHOWN = 1024  # a path is repeated whole, to be pasted
 _KEY = re.compile(r'key\s+"?(?P<name>[^\s"{};]+)"?\s*\{(?P<body>[^{}]*)\}\s*;?', re.DOTALL)
 _FIELD = re.compile(r'(algorithm|secret)\s+"?([^\s";]+)"?\s*;')
 
@@ -53,7 +54,7 @@ def read_secret(secret: Secret, environ: Mapping[str, str]) -> str:
 def read_tsig_key(secret: Secret, environ: Mapping[str, str]) -> TsigKey:
     """Read a TSIG key. Raises ValueError with the reason and what to do."""
     text = read_secret(secret, environ)
-    where = clean(secret.file or secret.env)
+    where = clean(secret.file or secret.env, _PATH_SHOWN)
     match = _KEY.search(text)
     if match is not None:
         fields = dict(_FIELD.findall(match["body"]))
@@ -80,7 +81,7 @@ def read_tsig_key(secret: Secret, environ: Mapping[str, str]) -> TsigKey:
 
 
 def _from_file(path: Path) -> str:
-    shown = clean(str(path))
+    shown = clean(str(path), _PATH_SHOWN)
     try:
         found = path.stat()
         if not stat.S_ISREG(found.st_mode):

@@ -23,7 +23,7 @@ def heading(path: Path) -> str:
     """Write a table's path as its heading: ``[pool.web.probe]``; an element of an array of tables is
     ``[[endpoint]]``."""
     names = ".".join(clean(part) for part in path if isinstance(part, str))
-    return f"[[{names}]]" if path and path[-1:] != path[:1] and isinstance(path[-1], int) else f"[{names}]"
+    return f"[[{names}]]" if path[0] == "endpoint" else f"[{names}]"
 
 
 def as_table(notes: Notes, value: Any, path: Path) -> dict[str, Any]:

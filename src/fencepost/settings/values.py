@@ -62,6 +62,14 @@ def whole(low: int, high: int) -> Reader:
     return read
 
 
+def weight(value: Any) -> int:
+    """Read a weight, 1 to 255: it is one byte of the marker."""
+    if value == 0 and not isinstance(value, bool):
+        raise UnfitError("would never be answered; to take a target out use  fencepost drain")
+    read: int = whole(1, 255)(value)
+    return read
+
+
 def choice(*known: str, later: tuple[str, ...] = ()) -> Reader:
     """Read one of the known words. Those of `later` are known too, and said to be not built yet."""
 
@@ -146,7 +154,7 @@ def domains(value: Any) -> tuple[str, ...]:
 
 def words(value: Any) -> tuple[str, ...]:
     """Read a list of names, each once."""
-    names = [word(one) for one in _list(value)]
+    names = _each(word, value)
     if not names:
         raise UnfitError("is empty; leave it out, or name at least one")
     for index, name in enumerate(names):
@@ -188,7 +196,7 @@ def place(default_port: int = 0, *, names: bool = False) -> Reader:
         text = string(value)
         match = _HOSTPORT.fullmatch(text)
         if match is None and text.count(":") > 1:
-            raise UnfitError('an IPv6 address with a port needs brackets, like "[::1]:5300"')
+            raise UnfitError('has an IPv6 address without brackets; write it like "[::1]:5300"')
         port = int(match["port"] or default_port) if match else 0
         if match is None or not 1 <= port <= 65535:
             raise UnfitError('must be an address and a port from 1 to 65535, like "127.0.0.1:5300"')
@@ -224,7 +232,7 @@ def target_url(value: Any) -> Url:
         raise UnfitError(f"has the kind {shown(kind)}, {says}")
     host, port, path = _split_url(text)
     if kind == "tcp" and (host or path):
-        raise UnfitError('a tcp probe only connects; write no more than its port, like "tcp://:5432"')
+        raise UnfitError('is a tcp probe, which only connects; write no more than its port, like "tcp://:5432"')
     return Url(kind, host, port or (80 if kind == "http" else 0), path or ("/" if kind == "http" else ""))
 
 
@@ -259,16 +267,18 @@ def _split_url(text: str) -> tuple[str, int, str]:
     except ValueError:
         raise UnfitError('is not a URL; write it like "http://:8080/healthz"') from None
     if "@" in parts.netloc or parts.fragment:
-        raise UnfitError("a user, password or fragment is not sent with a probe; leave it out")
+        raise UnfitError("has a user, password or fragment, which no probe sends; leave it out")
     path = parts.path + (f"?{parts.query}" if parts.query else "")
     if not _URL_PATH.fullmatch(path) or text != text.strip():
-        raise UnfitError("its path must be plain ASCII without spaces, at most 1,024 characters; escape the rest with %")
+        raise UnfitError(
+            "has a path that isn't plain ASCII of at most 1,024 characters without spaces; escape the rest with %"
+        )
     return (_host(host, names=True) if host else ""), port, path
 
 
 def statuses(value: Any) -> tuple[int, ...]:
     """Read the list of HTTP statuses that are good."""
-    found = tuple(sorted({whole(100, 599)(one) for one in _list(value)}))
+    found = tuple(sorted(set(_each(whole(100, 599), value))))
     if not found:
         raise UnfitError("is empty; leave it out to accept 200 to 299")
     return found
@@ -276,7 +286,7 @@ def statuses(value: Any) -> tuple[int, ...]:
 
 def records(value: Any) -> tuple[str, ...]:
     """Read the record types an endpoint publishes: ``["A", "AAAA"]``."""
-    found = tuple(sorted({choice("A", "AAAA")(one) for one in _list(value)}))
+    found = tuple(sorted(set(_each(choice("A", "AAAA"), value))))
     if not found:
         raise UnfitError('is empty; write ["A"], ["AAAA"] or both, or leave it out')
     return found

@@ -1,0 +1,66 @@
+"""The reference page names every key with the default that holds, and no key that doesn't exist."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from fencepost.settings import judge
+from fencepost.settings.keys import TABLES
+from fencepost.settings.relations import MESSAGE_MAX, update_bytes
+from fencepost.settings.schema import Endpoint
+
+PAGE = (Path(__file__).parents[2] / "docs/operating/settings.md").read_text()
+ROW = re.compile(r"^\| `(\w+)` \| (.*?) ?\| (.*) \|$", re.MULTILINE)
+
+
+def section(table: str) -> dict[str, tuple[str, str]]:
+    """Give the rows of a table's section: key -> default, description."""
+    heading = {"target": "[pool.NAME.targets]", "endpoint": "[[endpoint]]", "pool.NAME.safety": "[safety]"}
+    start = PAGE.index(f"\n## `{heading.get(table, f'[{table}]')}`\n")
+    end = PAGE.find("\n## ", start + 1)
+    return {name: (default, what) for name, default, what in ROW.findall(PAGE[start:end])}
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_each_key_is_documented_with_its_default(table: str) -> None:
+    """Datasette's habit: a test reads the page, so it can't drift."""
+    rows = section(table)
+    assert list(rows) == [key.name for key in TABLES[table]]
+    for key in TABLES[table]:
+        default, what = rows[key.name]
+        assert what
+        if key.example:
+            assert default == "must"
+        elif key.default not in (None, (), 0) or isinstance(key.default, bool):
+            written = f'"{key.default}"' if isinstance(key.default, str) else str(key.default).lower()
+            assert default == f"`{written}`"
+        elif key.only in ("route53", "postgresql", "dynamodb"):
+            assert "not built yet" in what
+        else:
+            assert default
+            assert not default.startswith("`")
+
+
+def test_each_section_of_a_table_is_one() -> None:
+    """A heading for a table that doesn't exist would send people looking."""
+    found = set(re.findall(r"^## `\[+(.*?)\]+`$", PAGE, re.MULTILINE))
+    assert found == (set(TABLES) - {"target", "pool.NAME.safety"}) | {"pool.NAME.targets"}
+
+
+def test_the_size_of_an_endpoint_is_as_documented() -> None:
+    """About 1,400 IPv4 addresses fit one UPDATE."""
+    endpoint = Endpoint("api.example.com", "example.com", "web", 30, ("A",), 1)
+    assert update_bytes(endpoint, 1400, 0) <= MESSAGE_MAX < update_bytes(endpoint, 1450, 0)
+    assert "about 1,400 IPv4 addresses" in PAGE
+
+
+def test_the_page_shows_what_check_says() -> None:
+    """The transcript at its top is of texts that exist."""
+    text = (
+        '[region]\nname="x"\n[dns]\nprovider="embedded"\ndomain="x.test"\n[safety]\nmax_out = "20%"\nmin_in = "90%"\n'
+    )
+    text += '[pool.web.probe]\nurl="http://:1/"\nintervall = "1s"\n[pool.web.targets]\na = ["127.0.2.1", "127.0.2.1"]\n'
+    shown = re.sub(r"line \d+|toml:\d+", "", PAGE)
+    for mistake in judge(text, "region.toml", {}).mistakes:
+        assert re.sub(r"line \d+", "", mistake.text) in shown

@@ -1,0 +1,179 @@
+"""What is allowed and surprises people, and what a file's shares come to in targets."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fencepost.settings import judge
+from fencepost.settings.meaning import allowance, floor
+from fencepost.settings.schema import Region
+
+HEAD = """\
+[region]
+name = "eu-1"
+[dns]
+provider = "embedded"
+domain = "example.test"
+"""
+
+
+def text(zones: dict[str, int], *, head: str = HEAD, pool: str = "", rest: str = "") -> str:
+    rows = [
+        f"{zone} = {[f'10.0.{index}.{n + 1}' for n in range(count)]}"
+        for index, (zone, count) in enumerate(zones.items())
+    ]
+    return (
+        f'{head}[pool.web.probe]\nurl = "http://:80/"\n{pool}[pool.web.targets]\n'
+        + "\n".join(rows)
+        + f'\n[[endpoint]]\nname = "api.example.test"\npool = "web"\n{rest}'
+    )
+
+
+def cautions(source: str, environ: dict[str, str] | None = None) -> list[str]:
+    report = judge(source, "region.toml", environ or {})
+    assert report.mistakes == ()
+    return [str(caution).removeprefix("region.toml:") for caution in report.cautions]
+
+
+THREE = {"a": 2, "b": 2, "c": 2}
+
+
+def test_an_ordinary_region_is_quiet() -> None:
+    """Three zones of two: nothing to say."""
+    assert cautions(text(THREE)) == []
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        (
+            text({"a": 3}),
+            "1: warning: one zone has one checker, and a verdict takes two: "
+            "nothing is ever taken out; name three zones",
+        ),
+        (
+            text({"a": 3, "b": 3}),
+            "1: warning: 2 zones have 2 checkers, and a verdict takes two: "
+            "with one down nothing is taken out; name a third",
+        ),
+        (
+            text({"a": 1}, head=HEAD.replace("[dns]", 'zones = ["a", "b", "c"]\n[dns]')),
+            "7: warning: pool web has one target, which is never taken out however sick it is",
+        ),
+        (
+            text({"a": 3}, head=HEAD.replace("[dns]", 'zones = ["a", "b", "c"]\n[dns]')),
+            "7: warning: pool web has all its targets in zone a; if that zone goes, nothing is left to turn to",
+        ),
+        (
+            text(THREE, head=HEAD + 'ttl = "10m"\n'),
+            "6: warning: ttl 10m is over 5m: callers keep a dead address that long",
+        ),
+        (
+            text(THREE, rest='ttl = "1h"\n'),
+            "13: warning: endpoint api.example.test: ttl 1h is over 5m: callers keep a dead address that long",
+        ),
+        (
+            text(
+                THREE,
+                rest='[pool.spare]\nprobe = "tcp://:1"\n[pool.spare.targets]\na = ["10.9.0.1"]\nb = ["10.9.0.2"]\n',
+            ),
+            "15: warning: no endpoint uses pool spare; its targets are probed and answer nobody",
+        ),
+        (
+            text(THREE, head=HEAD + '[api]\nlisten = "api.example.test:5301"\n'),
+            "7: warning: the API listens on api.example.test, an endpoint managed here: "
+            "if that is broken, so is the way to mend it",
+        ),
+        (
+            text(THREE, head=HEAD + 'listen = "0.0.0.0:53"\n').replace("10.0.1.2", "127.0.0.9"),
+            "11: warning: 127.0.0.9 is a loopback address, and the server is open to other machines: "
+            "there it means themselves",
+        ),
+    ],
+)
+def test_what_surprises_people_is_said_and_allowed(source: str, expected: str) -> None:
+    """One caution each, with its line."""
+    assert cautions(source) == [expected]
+
+
+def test_cautions_of_a_real_provider() -> None:
+    """Drills damage live records there, and it draws no address by weight."""
+    real = HEAD.replace('"embedded"', '"rfc2136"\nserver = "192.0.2.53"\nkey = { env = "K" }').replace(
+        "[dns]", "drills = true\n[dns]"
+    )
+    source = text(THREE, head=real).replace("'10.0.1.2'", '{ addr = "10.0.1.2", weight = 3 }')
+    assert cautions(source, {"K": "hmac-sha256:k:c2VjcmV0"}) == [
+        '3: warning: drills are allowed on a real provider ("rfc2136"), and they damage live records',
+        "9: warning: 192.0.2.53:53 answers all addresses alike: weights of pool web count for the limits only",
+    ]
+
+
+def region(source: str) -> Region:
+    found = judge(source, "region.toml", {}).region
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize(
+    ("zones", "pool", "expected"),
+    [
+        (
+            {"a": 1, "b": 1, "c": 1},
+            "",
+            "3 targets, 3 zones; automation takes out at most 1 (max_out), never leaves under 2",
+        ),
+        (
+            {"a": 4, "b": 4, "c": 4},
+            "",
+            "12 targets, 3 zones; automation takes out at most 2 (max_out), never leaves under 6",
+        ),
+        (
+            {"a": 100, "b": 100, "c": 100},
+            "",
+            "300 targets, 3 zones; automation takes out at most 60 (max_out), never leaves under 150",
+        ),
+        ({"a": 1}, "", "1 target, 1 zone; automation takes out none (never the last target)"),
+        (
+            {"a": 1, "b": 1},
+            '[pool.web.safety]\nmin_in = "80%"\n',
+            "2 targets, 2 zones; automation takes out none (min_in leaves no room: 2 of 2 must stay)",
+        ),
+        (
+            {"a": 3, "b": 3},
+            "[pool.web.safety]\nmin_count = 5\n",
+            "6 targets, 2 zones; automation takes out at most 1 (min_in), never leaves under 5",
+        ),
+    ],
+)
+def test_shares_of_few_targets_are_said_in_targets(zones: dict[str, int], pool: str, expected: str) -> None:
+    """20 % of three targets is one, since else automation could do nothing; of six, two."""
+    (first, *_) = judge(text(zones, pool=pool), "region.toml", {}).meaning
+    assert first == f"pool web   {expected}"
+
+
+def test_the_budget_is_never_slower_than_one_target_in_five_minutes() -> None:
+    """5 %/min of three targets would be 6 min 40 s for one; the limiter doesn't wait that long."""
+    meaning = judge(text({"a": 1, "b": 1, "c": 1}), "region.toml", {}).meaning
+    assert meaning[2].strip() == "removal budget 1 target, a new one every 5 min (never slower)"
+
+
+def test_unequal_weights_are_said() -> None:
+    """A count of targets is then a weight in disguise."""
+    source = text(THREE).replace("'10.0.1.2'", '{ addr = "10.0.1.2", weight = 7 }')
+    assert "one counts as its weight by the mean 2;" in judge(source, "region.toml", {}).meaning[0]
+
+
+@given(st.integers(0, 1_000_000), st.integers(1, 400))
+def test_an_allowance_is_never_more_than_the_share_or_the_two_allowed(share: int, count: int) -> None:
+    """At least one target, two from six on, else the share rounded down; none of one."""
+    most = allowance(share, count)
+    assert most * 1_000_000 <= count * share or most == (2 if count >= 6 else 1)
+    assert (most == 0) == (count == 1)
+
+
+@given(st.integers(0, 1_000_000), st.integers(1, 400))
+def test_a_floor_is_the_smallest_number_that_is_enough(share: int, count: int) -> None:
+    """Rounded up: half of three is two."""
+    least = floor(share, 1, count)
+    assert least * 1_000_000 >= count * share
+    assert least == 1 or (least - 1) * 1_000_000 < count * share
