@@ -1,0 +1,261 @@
+"""One connection to the store file: opened when needed, retried when busy, dropped when the file is another.
+
+*Busy.* SQLite's own waiting is unfair (one of eight writers was seen to wait 3.3 s), so it is turned off: each attempt
+fails at once and is repeated after a random pause, 5 s in all, and then the process that holds the lock is named.
+
+*Lost.* Before each transaction and after each write, device and inode of the path are compared with those opened. A
+file that was deleted or replaced under us is opened anew; a deleted one is made anew only by whoever may create it, and
+has another identity. A write that went into a file nobody will read again is Unavailable: its outcome is unknown.
+
+*Made whole.* A new store is built under another name and renamed into place, under a lock beside it, so that no process
+ever opens half a store. What an earlier file left beside it (``-wal``, ``-shm``) is removed first: processes that still
+have the old file open share that memory, and would write into the new store's index.
+
+*Durable.* Synchronous FULL: a commit is on disk when it returns, or a generation could fall after a power cut. Reports,
+beats and history are committed without waiting for the disk (NORMAL), where the next full commit carries them along.
+
+Awkward truth: a copy put in the place of a running store while its ``-wal`` file stays is mixed with that file's
+contents by SQLite itself. Restoring means stopping the region and removing ``-wal`` and ``-shm`` with the old file.
+"""
+
+import fcntl
+import os
+import random
+import sqlite3
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+from urllib.parse import quote
+
+import msgspec
+
+from fencepost.adapters.store_sqlite import faults, schema
+from fencepost.adapters.store_sqlite.writer import WriteLock
+from fencepost.ports import Misconfigured, Unavailable
+
+T = TypeVar("T")
+PATIENCE_S = 5.0
+PAUSE_LEAST_S = 0.0005
+PAUSE_MOST_S = 0.02
+LOG_KEPT_BYTES = 16 * 1024 * 1024
+"""To this much the write-ahead log is cut when it starts over."""
+_NEVER_OPENED = (-1, -1)
+
+
+class Database:
+    """The store file. Blocking; to be used from one thread at a time. Open it after forking, never before."""
+
+    def __init__(self, path: Path, *, create: bool) -> None:
+        self.path = path
+        self.lock = WriteLock(path)
+        self._create = create
+        self._db: sqlite3.Connection | None = None
+        self._file = _NEVER_OPENED
+        self._synchronous = ""
+
+    def read(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """What ``work`` finds, all of it as of one moment. Raises ``Unavailable`` or ``Misconfigured``."""
+
+        def attempt() -> T:
+            db = self._ready()
+            db.execute("BEGIN")
+            found = work(db)
+            db.execute("COMMIT")
+            return found
+
+        return self._told(attempt)
+
+    def write(self, work: Callable[[sqlite3.Connection], T], *, durable: bool = True) -> T:
+        """Do ``work`` in one transaction, alone; what it returns. Raises ``Unavailable`` (the outcome is unknown) or
+        ``Misconfigured``. Not ``durable``: a power cut may lose it (never a crash of a process)."""
+
+        def attempt() -> T:
+            db = self._ready()
+            self._sync("FULL" if durable else "NORMAL")
+            db.execute("BEGIN IMMEDIATE")
+            done = work(db)
+            db.execute("COMMIT")
+            self._check_still(self._file, "written")
+            return done
+
+        return self._told(attempt)
+
+    def data_version(self) -> int:
+        """A number that changes when another connection commits. About 6 µs."""
+
+        def attempt() -> int:
+            return int(self._ready().execute("PRAGMA data_version").fetchone()[0])
+
+        return self._told(attempt)
+
+    @property
+    def file(self) -> tuple[int, int]:
+        """Device and inode of the file that is open."""
+        return self._file
+
+    def checkpoint(self, how: str) -> None:
+        """Copy the write-ahead log into the file: ``how`` is PASSIVE (waits for nobody) or TRUNCATE (waits 0.1 s)."""
+
+        def attempt() -> None:
+            db = self._ready()
+            db.execute("PRAGMA busy_timeout = 100")
+            try:
+                db.execute(f"PRAGMA wal_checkpoint({how})").fetchone()
+            finally:
+                db.execute("PRAGMA busy_timeout = 0")
+
+        self._told(attempt)
+
+    def close(self) -> None:
+        """Let go of the file; the next call would open it again."""
+        if self._db is not None:
+            self._db.close()
+        self._db, self._file = None, _NEVER_OPENED
+
+    def _told(self, attempt: Callable[[], T]) -> T:
+        """Try until the lock is free or patience ends; every error as the port's."""
+        deadline, pause = time.monotonic() + PATIENCE_S, PAUSE_LEAST_S
+        while True:
+            try:
+                return attempt()
+            except sqlite3.Error as error:
+                busy = faults.code_of(error) in faults.BUSY
+                self._back_out(keep=busy or faults.code_of(error) == sqlite3.SQLITE_FULL)
+                if not busy:
+                    raise faults.translated(error, self.path) from error
+                if time.monotonic() >= deadline:
+                    raise faults.locked(self.path, PATIENCE_S, self.lock.holder()) from error
+            except (msgspec.DecodeError, UnicodeDecodeError) as error:
+                self._back_out(keep=True)
+                raise faults.damaged(self.path, str(error)) from error
+            except BaseException:
+                self._back_out(keep=True)
+                raise
+            time.sleep(random.uniform(0, pause))  # noqa: S311  nothing secret about it
+            pause = min(pause * 1.5, PAUSE_MOST_S)
+
+    def _back_out(self, *, keep: bool) -> None:
+        """Undo what was begun. A connection that met anything but a lock or a full disk isn't trusted with more."""
+        if self._db is None:
+            return
+        try:
+            if self._db.in_transaction:
+                self._db.execute("ROLLBACK")
+        except sqlite3.Error:
+            keep = False
+        if not keep:
+            self.close()
+
+    def _sync(self, level: str) -> None:
+        if self._synchronous != level and self._db is not None:
+            self._db.execute(f"PRAGMA synchronous = {level}")
+            self._synchronous = level
+
+    def _found(self) -> tuple[int, int]:
+        """Device and inode of what is at the path now."""
+        try:
+            found = os.stat(self.path)
+        except FileNotFoundError:
+            return _NEVER_OPENED
+        except OSError as error:
+            hint = "the user fencepost runs as must be able to enter the directory"
+            what = f"the store can't be reached ({error.strerror})"
+            raise Misconfigured(what, where=str(self.path), hint=hint) from error
+        return found.st_dev, found.st_ino
+
+    def _check_still(self, file: tuple[int, int], doing: str) -> None:
+        if self._found() != file:
+            raise Unavailable(f"the store file was replaced while it was {doing}", where=str(self.path))
+
+    def _ready(self) -> sqlite3.Connection:
+        """The connection, to the file that is at the path now."""
+        found = self._found()
+        if self._db is not None and found == self._file:
+            return self._db
+        self.close()
+        if found == _NEVER_OPENED:
+            if not self.path.parent.is_dir() or not self._create:
+                raise faults.cannot_open(self.path, "")
+            make(self.path)
+            found = self._found()
+        db = connect(self.path)
+        try:
+            schema.prepare(db, self.path, create=self._create)
+            self._check_still(found, "opened")
+        except BaseException:
+            db.close()
+            raise
+        self._db, self._file, self._synchronous = db, found, ""
+        return db
+
+
+def connect(path: Path) -> sqlite3.Connection:
+    """A connection to a file that exists: no waiting of SQLite's own, no checkpoint at commits."""
+    db = sqlite3.connect(
+        f"file:{quote(str(path))}?mode=rw",
+        uri=True,
+        timeout=0,
+        isolation_level=None,
+        check_same_thread=False,
+        cached_statements=64,
+    )
+    try:
+        db.execute("PRAGMA wal_autocheckpoint = 0")
+        db.execute(f"PRAGMA journal_size_limit = {LOG_KEPT_BYTES}")
+        db.execute("PRAGMA synchronous = FULL")
+    except BaseException:
+        db.close()
+        raise
+    return db
+
+
+def make(path: Path) -> None:
+    """Make a new, empty store at a path where no file is; nothing if another process does so first."""
+    beside = path.with_name(path.name + ".lock")
+    draft = path.with_name(path.name + ".new")
+    try:
+        lock = os.open(beside, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            _lock_patiently(lock, path)
+            if path.exists():
+                return
+            for old in (path, draft):
+                for end in ("-wal", "-shm", "-journal"):
+                    old.with_name(old.name + end).unlink(missing_ok=True)
+            draft.unlink(missing_ok=True)
+            os.close(os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+            db = connect(draft)
+            try:
+                schema.prepare(db, draft, create=True)
+            finally:
+                db.close()  # the last one to close copies the log into the file and removes it
+            draft.rename(path)
+            _sync_directory(path.parent)
+        finally:
+            os.close(lock)
+    except OSError as error:
+        hint = "the user fencepost runs as must be able to write the directory, and the disk have space"
+        raise Misconfigured(f"the store can't be made ({error.strerror})", where=str(path), hint=hint) from error
+
+
+def _lock_patiently(lock: int, path: Path) -> None:
+    deadline = time.monotonic() + PATIENCE_S
+    while True:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            if time.monotonic() >= deadline:
+                raise Unavailable("another process is making the store", where=str(path)) from error
+            time.sleep(PAUSE_MOST_S)
+        else:
+            return
+
+
+def _sync_directory(directory: Path) -> None:
+    """The new name is on disk, not only the file."""
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,206 @@
+"""The store port over one SQLite file.
+
+All SQLite calls are made from one thread of the store's own, so a slow disk never holds up the event loop, and calls of
+one role reach the file in the order they were made. A cancelled call may still take effect.
+"""
+
+import asyncio
+import contextlib
+import os
+import secrets
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Self, TypeVar
+
+from fencepost.adapters.store_sqlite import inputs, plans, telemetry
+from fencepost.adapters.store_sqlite.checkpoints import Checkpoints
+from fencepost.adapters.store_sqlite.database import Database
+from fencepost.adapters.store_sqlite.watch import Watch
+from fencepost.core.fence import Generation
+from fencepost.core.instant import Duration, Instant
+from fencepost.core.record_set import Content
+from fencepost.core.store import Head, Order, Plan, Row, stamped
+from fencepost.ports import Beat, Enacted, HistoryRow, Inputs, Unavailable
+from fencepost.world.reference_store import refuse_unlawful
+
+T = TypeVar("T")
+NONCE_BYTES = 8
+
+
+class SqliteStore:
+    """:class:`fencepost.ports.StorePort` on SQLite. To be opened after forking, used from one event loop."""
+
+    def __init__(self, database: Database, checkpoints: Checkpoints | None) -> None:
+        self._database = database
+        self._checkpoints = checkpoints
+        self._watch = Watch(database.path)
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="store")
+        self._snapshot: inputs.Snapshot | None = None
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str], *, checkpoints: bool = False, create: bool = False) -> Self:
+        """The store at ``path``; with ``create`` it is made (mode 0600) where there is none, now and when it is lost.
+
+        Exactly one process of a region passes ``checkpoints``. Raises ``Misconfigured``; a store that is merely away
+        raises ``Unavailable`` from the calls, until it is there.
+        """
+        database = Database(Path(os.path.realpath(path)), create=create)
+        with contextlib.suppress(Unavailable):
+            database.read(plans.read_head)
+        return cls(database, Checkpoints(database.path) if checkpoints else None)
+
+    async def _read(self, work: Callable[..., T], *args: object) -> T:
+        return await asyncio.get_running_loop().run_in_executor(
+            self._thread, self._database.read, lambda db: work(db, *args)
+        )
+
+    async def _write(self, work: Callable[..., T], *args: object, durable: bool = True) -> T:
+        return await asyncio.get_running_loop().run_in_executor(
+            self._thread, lambda: self._database.write(lambda db: work(db, *args), durable=durable)
+        )
+
+    async def head(self) -> Head:
+        """The head, store identity included."""
+        return await self._read(plans.read_head)
+
+    async def newest_rows(self, since: Head | None) -> tuple[Head, Sequence[Row]]:
+        """The head, and each endpoint's newest row if a plan after ``since`` made it (all if that isn't ours)."""
+        return await self._read(plans.newest_rows, since)
+
+    async def inputs(self) -> Inputs:
+        """One consistent snapshot of the inputs; the same object as long as nothing changes."""
+        self._snapshot = snapshot = await self._read(inputs.read, self._snapshot)
+        return snapshot.inputs
+
+    async def publish(self, plan: Plan) -> Head | None:
+        """Rows, spent orders and head in one compare-and-set; None if the head had moved. Draws the nonce.
+
+        Raises ``Refused`` for a plan that could never be right
+        (:func:`~fencepost.world.reference_store.refuse_unlawful`).
+        """
+        refuse_unlawful(plan, str(self._database.path))
+        return await asyncio.get_running_loop().run_in_executor(self._thread, self._publish, plan)
+
+    def _publish(self, plan: Plan) -> Head | None:
+        # An outrun plan is mostly found out by a mere read, without encoding it or taking the lock.
+        if self._database.read(plans.read_head) != plan.expected:
+            return None
+        head, rows = stamped(plan, secrets.token_hex(NONCE_BYTES))
+        ready = plans.encoded(rows)
+        return self._database.write(lambda db: plans.publish(db, plan, head, ready))
+
+    async def kept_contents(self, name: str) -> Sequence[Content]:
+        """The contents of every kept row of an endpoint, newest first."""
+        return tuple(row.content for row in await self._read(plans.rows_of, name))
+
+    async def rows_of(self, name: str) -> Sequence[Row]:
+        """Every kept row of an endpoint, newest first."""
+        return await self._read(plans.rows_of, name)
+
+    async def spent_rows(self, most: int) -> Sequence[tuple[Row, int, Generation]]:
+        """At most so many rows that aren't their endpoint's newest, oldest first: (row, place from newest, newest)."""
+        return await self._read(plans.spent_rows, most)
+
+    async def delete_row(self, name: str, generation: Generation, nonce: str) -> bool:
+        """Delete one row if it has this nonce and isn't its endpoint's newest; whether it did."""
+        return await self._write(plans.delete_row, name, generation, nonce)
+
+    async def put_order(self, order: Order) -> None:
+        """Queue an order; raises the input snapshot. The same order again, waiting or carried out, changes nothing.
+
+        Raises ``Refused`` if another order with that id waits.
+        """
+        await self._write(inputs.put_order, order)
+
+    async def put_config(self, body: bytes) -> bool:
+        """The loaded configuration; raises the input snapshot if it differs from the stored one (then True)."""
+        return await self._write(inputs.put_config, body)
+
+    async def membership(self, pool: str) -> tuple[int, bytes]:
+        """A pool's (version, JSON); (0, b"") before the first."""
+        return await self._read(inputs.membership, pool)
+
+    async def put_membership(self, pool: str, expected: int, body: bytes) -> bool:
+        """Compare-and-set on the pool's version; raises the input snapshot."""
+        return await self._write(inputs.put_membership, pool, expected, body)
+
+    async def put_override(self, name: str, body: bytes) -> None:
+        """Place or replace an override (drain, keep, pause); raises the input snapshot."""
+        await self._write(inputs.put_override, name, body)
+
+    async def drop_override(self, name: str) -> bool:
+        """End an override; raises the input snapshot; whether there was one."""
+        return await self._write(inputs.drop_override, name)
+
+    async def put_report(self, zone: str, pool: str, sequence: int, body: bytes) -> None:
+        """A checker's report, replacing its last."""
+        await self._write(telemetry.put_report, zone, pool, sequence, body, durable=False)
+
+    async def beat_report(self, zone: str, pool: str, sequence: int, body: bytes) -> None:
+        """A checker's heartbeat (small), beside its report."""
+        await self._write(telemetry.beat_report, zone, pool, sequence, body, durable=False)
+
+    async def reports(self, pool: str) -> Sequence[tuple[str, bytes, bytes]]:
+        """Each checker's (zone, report JSON, heartbeat JSON) of a pool; b"" for what it hasn't sent yet."""
+        return await self._read(telemetry.reports, pool)
+
+    async def note_enacted(self, enacted: Sequence[Enacted]) -> None:
+        """Remember who enacted what; a late note about an older generation changes nothing."""
+        await self._write(telemetry.note_enacted, enacted, durable=False)
+
+    async def enacted(self, names: Collection[str] | None = None) -> Mapping[str, Enacted]:
+        """The last enactment of each endpoint (of these)."""
+        return await self._read(telemetry.enacted, names)
+
+    async def put_findings(self, by: str, found: Mapping[str, tuple[str, str]]) -> None:
+        """Replace a role's findings: (verdict, why) by endpoint."""
+        await self._write(telemetry.put_findings, by, found, durable=False)
+
+    async def findings(self) -> Mapping[str, Mapping[str, tuple[str, str]]]:
+        """Each role's findings; a role without any isn't named."""
+        return await self._read(telemetry.findings)
+
+    async def note(self, rows: Sequence[HistoryRow]) -> None:
+        """Append to the history, of which the newest 100,000 lines are kept."""
+        await self._write(telemetry.note, rows, durable=False)
+
+    async def history(self, *, after: int = 0, since: Instant = 0, most: int = 1000) -> Sequence[HistoryRow]:
+        """The history after an id and at or after a time, oldest first; the newest ``most`` rows of it."""
+        return await self._read(telemetry.history, after, since, most)
+
+    async def beat(self, beat: Beat) -> None:
+        """A role's sign of life, replacing its last."""
+        await self._write(telemetry.beat, beat, durable=False)
+
+    async def beats(self) -> Sequence[Beat]:
+        """Each role's last sign of life."""
+        return await self._read(telemetry.beats)
+
+    async def wait(self, most: Duration) -> None:
+        """Return when the store may have changed since the last call (by us, too), at the latest after ``most``.
+
+        A store file that goes, comes back or is replaced is a change.
+        """
+        await self._watch.wait(most)
+
+    def holder(self) -> int | None:
+        """The other process that holds the write lock now; None if no other does. Never blocks."""
+        return self._database.lock.holder()
+
+    async def writer_stuck(self, longer_than: Duration) -> int | None:
+        """The process that has kept the write lock for longer than that, committing nothing: stopped, or worse.
+
+        To be called about each second: it goes by what it saw at its earlier calls. While it lasts, others can read and
+        can't write; ending that process frees the lock and loses nothing that was committed. Never blocks.
+        """
+        return self._database.lock.stuck(longer_than, time.monotonic_ns())
+
+    async def close(self) -> None:
+        """Let go of the file and end the threads."""
+        await self._watch.close()
+        if self._checkpoints is not None:
+            await asyncio.to_thread(self._checkpoints.close)
+        await asyncio.get_running_loop().run_in_executor(self._thread, self._database.close)
+        self._thread.shutdown(wait=False)
