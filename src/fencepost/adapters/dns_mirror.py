@@ -1,0 +1,224 @@
+"""The mirror of one domain: each endpoint as last read, built from a whole transfer or moved on by what changed.
+
+A name's records become one :class:`~fencepost.core.zone.Live`; nothing else is kept, so that 100,000 endpoints take
+some 60 MB. That loses nothing: addresses and markers have exactly one spelling (:meth:`Marker.encode` gives back the
+very bytes parsed), so a Live can be taken apart into records again, changed, and put together. The two things a Live
+can't say (families with different TTLs, and the data of records that aren't ours) lie in two small tables beside.
+
+Names that we would refuse to publish, and types that we neither write nor stumble over (RRSIG, NSEC, MX, TXT at the
+name itself), are passed over. CNAME, and NS below the apex, are kept as ``other``: beside the one no address can stand
+(RFC 1034 section 3.6.2), and below the other none is answered.
+"""
+
+import socket
+from collections.abc import Iterable
+from ipaddress import IPv6Address
+
+from fencepost.adapters.dns_wire import AAAA, CNAME, NS, TXT, A, Malformed, join_strings, split_strings
+from fencepost.core.fence import Foreign, Marker
+from fencepost.core.names import MARKER_LABEL, WILDCARD_LABEL, normalise
+from fencepost.core.zone import Live
+
+_TYPES = frozenset((A, AAAA, TXT, CNAME, NS))
+_TYPE_NAMES = {CNAME: "CNAME", NS: "NS"}
+_MARKER = b"\x0a" + MARKER_LABEL.encode()
+_WILDCARD = b"\x09" + WILDCARD_LABEL.encode()
+_CACHED_MAX = 4096
+
+Raw = tuple[bytes, int, int, bytes]
+"""Owner on the wire, type, TTL, data (names in it uncompressed)."""
+
+
+class OutOfStep(Exception):  # noqa: N818  a finding about ourselves
+    """An incremental change doesn't fit what the mirror holds: read the whole domain."""
+
+
+class Parts:
+    """One endpoint's records, taken apart: what a Live is made from. TTLs are those of the last record seen."""
+
+    __slots__ = ("a", "aaaa", "other", "ttl_a", "ttl_aaaa", "txt")
+
+    def __init__(self) -> None:
+        self.txt: list[bytes] = []
+        self.a: list[bytes] = []
+        self.aaaa: list[bytes] = []
+        self.other: list[tuple[int, bytes]] = []
+        self.ttl_a = 0
+        self.ttl_aaaa = 0
+
+    def add(self, rtype: int, ttl: int, data: bytes) -> None:
+        """One more record; one that stands already only brings its TTL (RFC 2181 section 5)."""
+        if rtype == A:
+            self.ttl_a = ttl
+            _put(self.a, data)
+        elif rtype == AAAA:
+            self.ttl_aaaa = ttl
+            _put(self.aaaa, data)
+        elif rtype == TXT:
+            _put(self.txt, data)
+        elif (rtype, data) not in self.other:
+            self.other.append((rtype, data))
+
+    def remove(self, rtype: int, data: bytes) -> None:
+        """One record less. Raises :class:`OutOfStep` if it wasn't there."""
+        try:
+            if rtype in _TYPE_NAMES:
+                self.other.remove((rtype, data))
+            else:
+                (self.a if rtype == A else self.aaaa if rtype == AAAA else self.txt).remove(data)
+        except ValueError:
+            raise OutOfStep from None
+
+
+class Mirror:
+    """The endpoints of one domain by name, as of one serial. ``owner`` is ours, for telling whose a stray marker is."""
+
+    def __init__(self, domain: str, owner: str) -> None:
+        self.domain = domain
+        self.owner = owner
+        self.serial = -1
+        self.lives: dict[str, Live] = {}
+        self._uneven: dict[str, tuple[int, int]] = {}
+        self._others: dict[str, tuple[tuple[int, bytes], ...]] = {}
+        self._suffix = b"".join(bytes((len(label),)) + label.encode() for label in domain.split(".")) + b"\0"
+        self._words: dict[str, str] = {}
+        self._texts: dict[tuple[bytes, ...], tuple[str, ...]] = {}
+
+    def wanted(self, owner: bytes, rtype: int) -> bool:
+        """Whether a record is one the mirror looks at."""
+        if rtype == TXT:
+            return owner.startswith(_MARKER)
+        return rtype in _TYPES and (rtype != NS or owner != self._suffix)
+
+    def endpoint(self, owner: bytes) -> str | None:
+        """The endpoint that an owner on the wire stands for, by its own name or its marker's; None if there is none."""
+        if owner.startswith(_MARKER):
+            owner = owner[len(_MARKER) :]
+            if owner.startswith(_WILDCARD):
+                owner = b"\x01*" + owner[len(_WILDCARD) :]
+            elif owner.startswith((b"\x01*", _MARKER)):
+                return None
+        elif owner.startswith(_WILDCARD):
+            return None
+        if not owner.endswith(self._suffix):
+            return None
+        head = owner[: -len(self._suffix)]
+        labels, at = [], 0
+        while at < len(head):
+            end = at + 1 + head[at]
+            label = head[at + 1 : end]
+            if b"." in label or b"\\" in label:
+                return None
+            labels.append(label.decode("latin-1"))
+            at = end
+        if at != len(head):
+            return None  # the suffix matched in the middle of a label
+        labels.append(self.domain)
+        try:
+            return normalise(".".join(labels))
+        except ValueError:
+            return None
+
+    def take(self, owner: bytes, records: Iterable[tuple[int, int, bytes]]) -> None:
+        """Add the records (type, TTL, data) of one owner to what the mirror holds: a piece of a whole transfer."""
+        name = self.endpoint(owner)
+        if name is None:
+            return
+        stands = self.lives.get(name)
+        parts = Parts() if stands is None else self.parts(name)
+        for rtype, ttl, data in records:
+            parts.add(rtype, ttl, data)
+        if stands is not None and not parts.other and stands.marker is None and owner.startswith(_MARKER):
+            # The common case: the addresses came first, and only the marker is new.
+            self.lives[name] = Live(name, self._marker(parts.txt), stands.a, stands.aaaa, stands.ttl)
+            if name not in self._uneven:
+                return
+        self.put(name, parts)
+
+    def parts(self, name: str) -> Parts:
+        """What stands at an endpoint, taken apart."""
+        live, parts = self.lives.get(name) or Live(name), Parts()
+        if isinstance(live.marker, Marker):
+            parts.txt = [join_strings(live.marker.encode())]
+        elif live.marker is not None:
+            parts.txt = [join_strings(strings) for strings in live.marker.raw]
+        parts.a = [socket.inet_pton(socket.AF_INET, text) for text in live.a]
+        parts.aaaa = [socket.inet_pton(socket.AF_INET6, text) for text in live.aaaa]
+        parts.ttl_a, parts.ttl_aaaa = self._uneven.get(name) or (live.ttl, live.ttl)
+        parts.other = list(self._others.get(name, ()))
+        return parts
+
+    def put(self, name: str, parts: Parts) -> bool:
+        """Put an endpoint together from its parts; whether that changed it."""
+        before = self.lives.get(name)
+        marker = self._marker(parts.txt)
+        a, aaaa = self._addresses(parts.a, four=True), self._addresses(parts.aaaa, four=False)
+        other = tuple(sorted({_TYPE_NAMES[rtype] for rtype, _ in parts.other}))
+        self._uneven.pop(name, None)
+        self._others.pop(name, None)
+        if parts.other:
+            self._others[name] = tuple(parts.other)
+        if marker is None and not a and not aaaa and not other:
+            self.lives.pop(name, None)
+            return before is not None
+        ttl = parts.ttl_a if a else parts.ttl_aaaa if aaaa else 0
+        live = Live(name, marker, a, aaaa, ttl, other)
+        if a and aaaa and parts.ttl_a != parts.ttl_aaaa:
+            self._uneven[name] = (parts.ttl_a, parts.ttl_aaaa)
+            if live.verified():
+                # A Live has one TTL: show the one that isn't as published, so that the drift is seen and healed.
+                live = Live(name, marker, a, aaaa, parts.ttl_aaaa, other)
+        self.lives[name] = live
+        return live != before
+
+    def _marker(self, records: list[bytes]) -> Marker | Foreign | None:
+        if not records:
+            return None
+        if len(records) == 1:
+            found = self._parsed(split_strings(records[0]))
+            if found is not None:
+                return found
+        raw = tuple(sorted(split_strings(record) for record in records))
+        owners = [found.owner for strings in raw if (found := Marker.parse(strings)) and found.owner != self.owner]
+        return Foreign(owners[0] if owners else "", raw)
+
+    def _parsed(self, strings: tuple[bytes, ...]) -> Marker | None:
+        """The marker, with the words that thousands share kept once."""
+        found = Marker.parse(strings)
+        if found is None:
+            return None
+        words = self._words
+        if len(words) > _CACHED_MAX:
+            words.clear()
+        return Marker(
+            words.setdefault(found.owner, found.owner), words.setdefault(found.store, found.store), found.generation,
+            found.digest, found.writes, found.hold, found.content,
+        )  # fmt: skip
+
+    def _addresses(self, packed: list[bytes], *, four: bool) -> tuple[str, ...]:
+        """Canonical text in numeric order. Endpoints of one pool share one tuple."""
+        if not packed:
+            return ()
+        packed.sort()
+        key = tuple(packed)
+        found = self._texts.get(key)
+        if found is None:
+            found = tuple([_text(data, 4 if four else 16) for data in packed])
+            if len(self._texts) < _CACHED_MAX:
+                self._texts[key] = found
+        return found
+
+
+def _put(records: list[bytes], data: bytes) -> None:
+    if data not in records:
+        records.append(data)
+
+
+def _text(data: bytes, size: int) -> str:
+    if len(data) != size:
+        raise Malformed("an address has the wrong length")
+    if size == 4:
+        return socket.inet_ntop(socket.AF_INET, data)
+    if not any(data[:10]):
+        return str(IPv6Address(data))  # the C library writes ::ffff:0:0/96 with dots, Python 3.11 doesn't
+    return socket.inet_ntop(socket.AF_INET6, data)

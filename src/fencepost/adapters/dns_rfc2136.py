@@ -1,0 +1,218 @@
+"""The DNS port for any primary that speaks RFC 2136: BIND, Knot, PowerDNS, and our own embedded server.
+
+Reading keeps a mirror of the whole domain. Warm, one UDP question for the SOA tells whether its serial moved (under a
+millisecond); if so, an incremental transfer brings what changed; if the server has none, or it doesn't fit, a whole
+one. The mirror is replaced only by a complete, verified transfer.
+
+Writing is one signed UPDATE a batch, never sent twice. NOERROR alone isn't taken for done: BIND answers it to an
+address added beside a CNAME and adds nothing. So :meth:`Rfc2136Dns.commit` reads back what changed, by an incremental
+transfer over the same connection, before it says True; the mirror then holds what was written, and the next read costs
+one UDP question. If the reading back fails, the outcome counts as unknown, like any lost answer.
+
+The awkward truth: a serial that stands still says that nothing changed. A server restored from a backup may show a
+serial we know with other records. So a batch that was refused although the mirror, at the server's very serial, agrees
+with everything it required, makes the next read a whole one.
+"""
+
+import asyncio
+import secrets
+from collections.abc import Collection, Iterable
+
+from msgspec import Struct
+
+from fencepost.adapters.dns_mirror import Mirror
+from fencepost.adapters.dns_notify import Listener
+from fencepost.adapters.dns_session import CHANGED, NotOffered, Session
+from fencepost.adapters.dns_signature import Signer
+from fencepost.adapters.dns_update import check_batch, pack_update
+from fencepost.adapters.dns_wire import name_to_wire
+from fencepost.core.fence import Marker
+from fencepost.core.instant import SECOND, Duration
+from fencepost.core.zone import Batch, Change, Live, after, exact
+from fencepost.ports import Misconfigured, PortError, Refused, Unavailable
+
+POLL_S = 1.0
+"""How often the serial is asked for while waiting, if no NOTIFY comes."""
+
+
+class Rfc2136Settings(Struct, frozen=True, gc=False):
+    """One domain at one primary. ``key_secret`` is base64, never shown; ``owner`` is whose markers are ours.
+
+    ``timeout`` (nanoseconds) is the patience for one answer, or for one message of a transfer. ``notify`` is the
+    address at which NOTIFY is listened for; port 0 takes a free one.
+    """
+
+    server: tuple[str, int]
+    domain: str
+    key_name: str
+    key_secret: str
+    owner: str
+    key_algorithm: str = "hmac-sha256"
+    timeout: Duration = 5 * SECOND
+    notify: tuple[str, int] = ("127.0.0.1", 0)
+
+    def __repr__(self) -> str:
+        """Everything but the secret."""
+        return f"Rfc2136Settings(server={self.server!r}, domain={self.domain!r}, key_name={self.key_name!r})"
+
+
+class Rfc2136Dns:
+    """A :class:`~fencepost.ports.DnsPort` over RFC 2136, 5936, 1995, 1996 and 8945."""
+
+    def __init__(self, settings: Rfc2136Settings) -> None:
+        """Opens nothing yet. Raises ``Misconfigured`` for a key that can't be one."""
+        self._settings = settings
+        try:
+            signer = Signer(settings.key_name, settings.key_algorithm, settings.key_secret)
+        except ValueError as error:
+            raise Misconfigured(
+                f'"{settings.key_name}" can\'t be used as a TSIG key: {error}',
+                where="[dns] key",
+                hint="make one with  tsig-keygen fencepost",
+            ) from None
+        self._session = Session(
+            settings.server, settings.domain, signer, settings.key_name, settings.timeout / SECOND
+        )
+        self._mirror = Mirror(settings.domain, settings.owner)
+        self._changed: dict[str, None] = {}
+        self._doubted = False
+        self._busy = asyncio.Lock()
+        self._listener = Listener(settings.notify, name_to_wire(settings.domain), signer)
+
+    @property
+    def serial(self) -> int:
+        """The serial of what the mirror holds; -1 before the first read."""
+        return self._mirror.serial
+
+    async def listen(self) -> tuple[str, int]:
+        """Open the socket for NOTIFY, if it isn't, and say where it is, so that the primary can be told.
+
+        Raises ``Misconfigured`` if the address can't be had.
+        """
+        try:
+            return await self._listener.open()
+        except OSError as error:
+            host, port = self._settings.notify
+            raise Misconfigured(
+                f"{host}:{port} can't be listened on: {error.strerror}",
+                where="[dns] notify",
+                hint="choose another address or port, or port 0 for a free one",
+            ) from error
+
+    async def read(self) -> Collection[str]:
+        """Bring the mirror up to date; the names changed since the last read."""
+        async with self._busy:
+            if self._mirror.serial < 0:
+                await self._transfer(whole=True)
+            elif await self._session.serial() != self._mirror.serial:
+                await self._catch_up()
+            elif self._doubted:
+                await self._transfer(whole=True)
+            self._doubted = False
+            changed, self._changed = self._changed, {}
+            return tuple(changed)
+
+    def live(self, name: str) -> Live:
+        """What the mirror holds at an endpoint."""
+        return self._mirror.lives.get(name) or Live(name)
+
+    def names(self) -> Iterable[str]:
+        """Every name in the mirror at which a marker stands."""
+        return [name for name, live in self._mirror.lives.items() if live.marker is not None]
+
+    async def commit(self, batch: Batch) -> bool:
+        """One UPDATE, all or nothing, read back; False if something wasn't as a change had seen it."""
+        domain = self._settings.domain
+        check_batch(domain, batch)
+        if not batch:
+            return True
+        async with self._busy:
+            doing = f"UPDATE of {domain}: {_told(batch)}"
+            message = pack_update(secrets.randbelow(65536), domain, batch)
+            rcode = await self._session.update(message, doing)
+            if rcode in CHANGED:
+                self._doubted = all(exact(self.live(change.name), change) for change in batch)
+                return False
+            await self._catch_up()
+            for change in batch:
+                _check_written(self.live(change.name), change, doing)
+            return True
+
+    async def wait(self, most: Duration) -> None:
+        """Return when the server's serial isn't the mirror's, at the latest after ``most`` nanoseconds.
+
+        Trouble in asking ends the wait only at its time: the next read meets it too, and says so to somebody.
+        Raises ``Misconfigured`` if NOTIFY can't be listened for.
+        """
+        loop = asyncio.get_running_loop()
+        until = loop.time() + most / SECOND
+        await self.listen()
+        while (left := until - loop.time()) > 0:
+            await self._listener.told(min(left, POLL_S))
+            async with self._busy:
+                try:
+                    if await self._session.serial() != self._mirror.serial:
+                        return
+                except PortError:
+                    continue
+
+    async def close(self) -> None:
+        """Let go of sockets."""
+        self._listener.close()
+        self._session.close()
+
+    async def _catch_up(self) -> None:
+        """Read what changed, or everything if that can't be had."""
+        if self._mirror.serial >= 0:
+            try:
+                if await self._transfer(whole=False):
+                    return
+            except NotOffered:
+                pass
+        await self._transfer(whole=True)
+
+    async def _transfer(self, *, whole: bool) -> bool:
+        """Move the mirror on; False if the server was set back, so that there is no way on from our serial."""
+        transfer = await self._session.transfer(self._mirror, whole=whole)
+        if transfer.stale:
+            return False
+        self._mirror, changed = transfer.finish()
+        self._changed.update(dict.fromkeys(changed))
+        return True
+
+
+def _told(batch: Batch) -> str:
+    """A batch for people: the first endpoint's step, and how many more."""
+    first = batch[0]
+    stood = first.seen.marker
+    before = str(stood.generation) if isinstance(stood, Marker) else "none"
+    more = f" and {len(batch) - 1} more" if len(batch) > 1 else ""
+    return f"{first.name}, gen {before} -> {first.marker.generation}{more}"
+
+
+def _check_written(live: Live, change: Change, doing: str) -> None:
+    """Find additions that the server answered NOERROR to and left out.
+
+    Someone may have written after us: then their marker stands, and ours did apply.
+    """
+    wrote = after(live, change)
+    if (live.marker, live.a, live.aaaa) == (wrote.marker, wrote.a, wrote.aaaa):
+        return
+    if live.marker == change.seen.marker:
+        raise Refused(
+            f"{change.name}: the server answered NOERROR and wrote nothing",
+            where=doing,
+            hint=_beside(live),
+        )
+    if live.marker == change.marker:
+        raise Unavailable(
+            f"{change.name}: the server answered NOERROR, but other addresses stand there than were sent",
+            where=doing,
+            hint=_beside(live),
+        )
+
+
+def _beside(live: Live) -> str:
+    if live.other:
+        return f"a {live.other[0]} record stands at this name; remove it, or name another endpoint"
+    return "another writer may have come right after; it is read again"

@@ -1,0 +1,203 @@
+"""Signed conversations with one primary about one domain: its serial, a transfer, an update.
+
+Each turns everything that can go wrong into the three exceptions of :mod:`fencepost.ports`. A read over a kept
+connection that fails before anything came back is tried once more on a fresh one; an update never is.
+"""
+
+import asyncio
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from fencepost.adapters.dns_complaints import bad_rcode, bad_signature, no_answer
+from fencepost.adapters.dns_link import Link
+from fencepost.adapters.dns_mirror import Mirror, OutOfStep
+from fencepost.adapters.dns_signature import SignatureError, Signer, Unverified, Verifier
+from fencepost.adapters.dns_transfer import Transfer
+from fencepost.adapters.dns_wire import (
+    AXFR,
+    IXFR,
+    MESSAGE_MAX,
+    NOERROR,
+    NXDOMAIN,
+    NXRRSET,
+    QUERY,
+    SOA,
+    YXDOMAIN,
+    YXRRSET,
+    Head,
+    Malformed,
+    header,
+    name_to_wire,
+    read_records,
+    skip_question,
+    soa_serial,
+)
+from fencepost.ports import Misconfigured, Refused
+
+CHANGED = frozenset((NXRRSET, YXRRSET, NXDOMAIN, YXDOMAIN))
+"""Response codes that say that a prerequisite didn't hold; not which (RFC 2136 section 3.2)."""
+
+
+class NotOffered(Exception):  # noqa: N818  an answer, not a failure
+    """The server doesn't give incremental transfers, or not from this serial: ask for the whole."""
+
+
+class _Reply:
+    """An answer taken apart: header, answer section, names by offset, and whether it is signed (and well)."""
+
+    __slots__ = ("head", "known", "message", "records", "signed")
+
+    def __init__(self, message: bytes, request: bytes, verifier: Verifier) -> None:
+        self.message = message
+        self.head = Head(message)
+        if not self.head.reply or message[:2] != request[:2] or self.head.opcode != request[2] >> 3 & 15:
+            raise Malformed("it answers another question")
+        self.known: dict[int, bytes] = {}
+        at = skip_question(message, self.head.counts[0], self.known)
+        self.records, at = read_records(message, at, self.head.counts[1], self.known)
+        self.signed = verifier.check(message, self.head, at, self.known)
+
+
+class Session:
+    """Asks one primary about one domain. One call at a time."""
+
+    def __init__(self, server: tuple[str, int], domain: str, signer: Signer, key: str, timeout_s: float) -> None:
+        """``key`` is the key's name, for messages."""
+        host, port = server
+        self.server = host if port == 53 else f"{host}:{port}"
+        self._domain = domain
+        self._apex = name_to_wire(domain)
+        self._signer = signer
+        self._key = key
+        self._timeout_s = timeout_s
+        self._link = Link(server, timeout_s)
+
+    def close(self) -> None:
+        """Let go of sockets."""
+        self._link.close()
+
+    async def serial(self) -> int:
+        """The serial the server has now (UDP; TCP if the answer doesn't fit)."""
+        doing = f"SOA query of {self._domain}"
+        signed, mac = self._signer.sign(self._question(SOA))
+        with self._explained(doing):
+            message = await self._link.ask(signed)
+            if Head(message).truncated:
+                message = await self._ask_stream(signed, again=True)
+            reply = _Reply(message, signed, Verifier(self._signer, mac))
+            self._check_success(reply, doing, must_be_signed=True)
+            if not reply.records or reply.records[0][1] != SOA or reply.records[0][0] != self._apex:
+                raise Misconfigured(
+                    f"{self.server} holds no domain {self._domain}",
+                    where=doing,
+                    hint="name under [dns] domains the domain exactly as its primary does, then  fencepost doctor",
+                )
+            return soa_serial(message, reply.records[0], reply.known)
+
+    async def transfer(self, mirror: Mirror, *, whole: bool) -> Transfer:
+        """A complete and verified transfer, ready to be finished. ``whole`` asks for everything.
+
+        Raises :class:`NotOffered` for an incremental one that can't be had or doesn't fit, else the ports' exceptions.
+        """
+        doing = f"{'AXFR' if whole else 'IXFR'} of {self._domain}"
+        question = self._question(AXFR if whole else IXFR)
+        if not whole:
+            # RFC 1995 section 3: a SOA record with the serial we hold, in the authority section.
+            data = b"\0\0" + mirror.serial.to_bytes(4, "big") + bytes(16)
+            record = b"\xc0\x0c\0\x06\0\x01\0\0\0\0" + len(data).to_bytes(2, "big") + data
+            question = question[:8] + b"\0\x01" + question[10:] + record
+        signed, mac = self._signer.sign(question)
+        verifier = Verifier(self._signer, mac, several=True)
+        with self._explained(doing):
+            try:
+                return await self._take(signed, verifier, Transfer(mirror, whole=whole), doing)
+            except BaseException:
+                self._link.drop()  # what may still come over this connection is unknown
+                raise
+
+    async def update(self, message: bytes, doing: str) -> int:
+        """Send an update, once; the response code: NOERROR, or what the server found changed or wrong.
+
+        Raises ``Unavailable`` when the outcome is unknown, and for every code that isn't the batch's own fault.
+        """
+        signed, mac = self._signer.sign(message)
+        if len(signed) > MESSAGE_MAX:
+            raise Refused(f"the update takes {len(signed):,} bytes; a message holds {MESSAGE_MAX:,}", where=doing)
+        with self._explained(doing):
+            reply = _Reply(await self._ask_stream(signed, again=False), signed, Verifier(self._signer, mac))
+            if reply.head.rcode not in CHANGED:
+                self._check_success(reply, doing, must_be_signed=True)
+            elif not reply.signed:
+                raise Unverified("its answer is not signed")
+            return reply.head.rcode
+
+    def _question(self, rtype: int) -> bytes:
+        return header(secrets.randbelow(65536), QUERY, (1, 0, 0, 0)) + self._apex + rtype.to_bytes(2, "big") + b"\0\x01"
+
+    def _check_success(self, reply: _Reply, doing: str, *, must_be_signed: bool) -> None:
+        """An error needs no signature to be believed; success does."""
+        if reply.head.rcode != NOERROR:
+            raise bad_rcode(self.server, self._domain, reply.head.rcode, doing)
+        if must_be_signed and not reply.signed:
+            raise Unverified("its answer is not signed")
+
+    async def _ask_stream(self, signed: bytes, *, again: bool) -> bytes:
+        """One message over TCP and its answer. ``again``: once more if a kept connection turns out to be closed."""
+        connection, used = await self._link.connection()
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                await connection.send(signed)
+                reply = await connection.receive()
+        except (OSError, EOFError) as error:
+            self._link.drop()
+            if used and again and not isinstance(error, TimeoutError):
+                return await self._ask_stream(signed, again=False)
+            raise
+        except BaseException:
+            self._link.drop()
+            raise
+        self._link.keep(connection)
+        return reply
+
+    async def _take(self, signed: bytes, verifier: Verifier, transfer: Transfer, doing: str) -> Transfer:
+        """Ask for a transfer and take its messages until it is complete."""
+        message = await self._ask_stream(signed, again=True)
+        connection, _ = await self._link.connection()
+        first = True
+        while True:
+            reply = _Reply(message, signed, verifier)
+            incremental = doing.startswith("IXFR")
+            if incremental and first and reply.head.rcode != NOERROR:
+                raise NotOffered
+            self._check_success(reply, doing, must_be_signed=first)
+            first = False
+            if transfer.feed(message, reply.records, reply.known):
+                break
+            await asyncio.sleep(0)  # with a full buffer nothing below would wait, and nobody else had a turn
+            async with asyncio.timeout(self._timeout_s):
+                message = await connection.receive()
+        if not reply.signed:
+            raise Unverified("its last message is not signed")
+        self._link.keep(connection)
+        return transfer
+
+    @contextmanager
+    def _explained(self, doing: str) -> Iterator[None]:
+        """Turn what goes wrong on the way into the ports' exceptions."""
+        try:
+            yield
+        except SignatureError as error:
+            raise bad_signature(self.server, self._key, error.error, doing) from None
+        except Unverified as error:
+            raise no_answer(self.server, f"its answer can't be trusted: {error}", doing) from error
+        except Malformed as error:
+            raise no_answer(self.server, f"its answer makes no sense: {error}", doing) from error
+        except OutOfStep:
+            raise NotOffered from None
+        except TimeoutError:
+            raise no_answer(self.server, f"no answer within {self._timeout_s:g} s", doing) from None
+        except EOFError:
+            raise no_answer(self.server, "closed the connection in the middle", doing) from None
+        except OSError as error:
+            raise no_answer(self.server, error.strerror or "unreachable", doing) from error

@@ -1,0 +1,130 @@
+"""TSIG on messages that are bytes (RFC 8945): dnspython computes, this module finds and places the record.
+
+A signature covers the message's bytes as sent, so nothing needs to be parsed to be verified, except where the TSIG
+record starts: it is the last of the additional section. In a transfer the first and the last message must be signed,
+and no more than 99 in a row may lack one (section 5.3.1); each signature also covers the unsigned messages before it.
+What a transfer brought is used only after its last signature was found good.
+
+An error about our signature comes back unsigned (the server couldn't sign what it can't verify), so anybody could have
+sent it; it is believed, since all that it can do is to make us complain. An unsigned message never counts as success.
+"""
+
+import base64
+import time
+from typing import TypeAlias
+
+import dns.exception
+import dns.name
+import dns.rdata
+import dns.rdataclass
+import dns.rdatatype
+import dns.rdtypes.ANY.TSIG
+import dns.tsig
+
+from fencepost.adapters.dns_wire import TSIG, Head, Malformed, read_records
+
+FUDGE_S = 300
+UNSIGNED_MAX = 99
+SIGNATURE_BYTES_MAX = 400
+"""Room to keep for a signature: two names of up to 255 bytes are unheard of; key names of 128 bytes fit."""
+
+TSIG_ERRORS = {16: "BADSIG", 17: "BADKEY", 18: "BADTIME", 22: "BADTRUNC"}
+"""Names of the errors in a TSIG record (RFC 8945 section 3)."""
+
+
+_Verified: TypeAlias = tuple[object, bytes]
+
+
+class SignatureError(Exception):
+    """A server's word on our signature (``BADSIG``, ``BADKEY``, ``BADTIME``, ``BADTRUNC``)."""
+
+    def __init__(self, error: str) -> None:
+        super().__init__(error)
+        self.error = error
+
+
+class Unverified(Exception):  # noqa: N818  a verdict on bytes from outside
+    """A message's signature is missing or wrong: it is not from the server that shares our key."""
+
+
+class Signer:
+    """One key: signs requests and verifies what answers them."""
+
+    def __init__(self, name: str, algorithm: str, secret: str) -> None:
+        """``secret`` is base64. Raises ``ValueError`` for an unknown algorithm or a secret that isn't base64."""
+        raw = base64.b64decode(secret, validate=True)
+        self._key = dns.tsig.Key(dns.name.from_text(name), raw, dns.name.from_text(algorithm))
+        if self._key.algorithm not in dns.tsig.mac_sizes or self._key.algorithm == dns.tsig.GSS_TSIG:
+            raise ValueError(f"unknown TSIG algorithm {algorithm}")
+        self._owner = self._key.name.to_wire()
+
+    def sign(self, message: bytes, *, request_mac: bytes = b"") -> tuple[bytes, bytes]:
+        """The message with its TSIG record, and the signature that its answer's signature will cover.
+
+        ``request_mac`` is the request's, when an answer is signed.
+        """
+        now = int(time.time())
+        original = int.from_bytes(message[:2], "big")
+        blank = dns.rdtypes.ANY.TSIG.TSIG(
+            dns.rdataclass.ANY, dns.rdatatype.TSIG, self._key.algorithm, now, FUDGE_S, b"", original, 0, b""
+        )
+        signed, _ = dns.tsig.sign(message, self._key, blank, now, request_mac or None)
+        data = signed.to_wire() or b""
+        count = (int.from_bytes(message[10:12], "big") + 1).to_bytes(2, "big")
+        record = self._owner + b"\x00\xfa\x00\xff\x00\x00\x00\x00" + len(data).to_bytes(2, "big") + data
+        return message[:10] + count + message[12:] + record, signed.mac
+
+    def validate(self, message: bytes, start: int, mac: bytes, context: object, *, several: bool) -> _Verified:
+        """Verify the TSIG record at ``start``; the context that the next message of a stream continues, and its MAC.
+
+        Raises :class:`SignatureError` or :class:`Unverified`.
+        """
+        try:
+            owner, used = dns.name.from_wire(message, start)
+            data = start + used + 10
+            rdata = dns.rdata.from_wire(dns.rdataclass.ANY, dns.rdatatype.TSIG, message, data, len(message) - data)
+            if not isinstance(rdata, dns.rdtypes.ANY.TSIG.TSIG):
+                raise Unverified("its signature can't be read")
+            if rdata.error:
+                raise SignatureError(TSIG_ERRORS.get(rdata.error, f"error {rdata.error}"))
+            now = int(time.time())
+            context = dns.tsig.validate(message, self._key, owner, rdata, now, mac, start, context, several)
+        except (dns.exception.DNSException, ValueError) as error:
+            raise Unverified(f"its signature doesn't verify ({type(error).__name__})") from error
+        return context, rdata.mac
+
+
+class Verifier:
+    """Verifies the messages that answer one signed request, in order."""
+
+    def __init__(self, signer: Signer, mac: bytes, *, several: bool = False) -> None:
+        self._signer = signer
+        self.mac = mac
+        """The signature that the next message's will cover: the request's, then that of the last signed message."""
+        self._several = several
+        self._context: object = None
+        self._unsigned = 0
+
+    def check(self, message: bytes, head: Head, at: int, known: dict[int, bytes]) -> bool:
+        """Whether this message is signed, and well. ``at`` is where its answer section ends.
+
+        Raises :class:`SignatureError`, :class:`Unverified` or :class:`~fencepost.adapters.dns_wire.Malformed`.
+        """
+        rest = head.counts[2] + head.counts[3]
+        if rest:
+            _, at = read_records(message, at, rest - 1, known)
+            (record,), end = read_records(message, at, 1, known)
+            if record[1] == TSIG:
+                if end != len(message):
+                    raise Malformed("bytes follow the signature")
+                self._context, self.mac = self._signer.validate(
+                    message, at, self.mac, self._context, several=self._several
+                )
+                self._unsigned = 0
+                return True
+        if self._context is not None:
+            self._unsigned += 1
+            if self._unsigned > UNSIGNED_MAX:
+                raise Unverified(f"more than {UNSIGNED_MAX} messages in a row are unsigned")
+            self._context.update(message)  # type: ignore[attr-defined]  # dnspython's HMAC context
+        return False

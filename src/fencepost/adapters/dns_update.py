@@ -1,0 +1,177 @@
+"""Dynamic updates as bytes (RFC 2136): one batch, one message, all of it or nothing.
+
+For each change the prerequisites require exactly what its writer saw, by value (section 2.4.2) or by absence (section
+2.4.3): the marker, the A set, the AAAA set. The server compares whole sets, ignoring order and TTL. Where no address
+was seen, absence of a CNAME is required too: BIND answers NOERROR to adding an address beside one and adds nothing.
+Where an address was seen none can stand.
+
+The changes replace whole sets: delete the set, add the new records. A set that stays as it is isn't sent; the marker
+always is. An update of 200 endpoints takes a general library 28 to 73 ms; put together from bytes it takes 1 to 2.
+
+What an update may not do is found here, before anything is sent: leave a published family empty, name something outside
+the domain, name an endpoint twice (prerequisites are checked before the first change, so both would hold), or be larger
+than a message.
+"""
+
+from socket import AF_INET, AF_INET6, inet_pton
+from typing import TypeAlias
+
+from fencepost.adapters.dns_signature import SIGNATURE_BYTES_MAX
+from fencepost.adapters.dns_wire import HEADER_BYTES, MESSAGE_MAX, UPDATE, header, join_strings, name_to_wire
+from fencepost.core.fence import Foreign, Marker
+from fencepost.core.names import MARKER_LABEL, WILDCARD_LABEL, in_domain, marker_name
+from fencepost.core.zone import Batch, Change
+from fencepost.ports import Refused
+
+MARKER_TTL_S = 60
+"""How long resolvers may keep a marker. We read the domain itself, so nothing depends on it."""
+
+_APEX = b"\xc0\x0c"  # a pointer to offset 12: the zone section names the domain there
+_POINTED_MAX = 0x4000  # a pointer holds 14 bits
+_MARKER_HEAD = bytes((len(MARKER_LABEL),)) + MARKER_LABEL.encode()
+_WILDCARD_HEAD = bytes((len(WILDCARD_LABEL),)) + WILDCARD_LABEL.encode()
+_STAR = b"\x01*"
+_A, _AAAA, _TXT, _CNAME = b"\x00\x01", b"\x00\x1c", b"\x00\x10", b"\x00\x05"
+_STANDS = b"\x00\x01\x00\x00\x00\x00"  # class IN, TTL 0: exists, with this value
+_ABSENT = b"\x00\xfe\x00\x00\x00\x00\x00\x00"  # class NONE, TTL 0, no data: doesn't exist
+_DELETE = b"\x00\xff\x00\x00\x00\x00\x00\x00"  # class ANY, TTL 0, no data: delete the set
+_A_STANDS = _A + _STANDS + b"\x00\x04"
+_AAAA_STANDS = _AAAA + _STANDS + b"\x00\x10"
+_MARKER_ADDED = _TXT + b"\x00\x01" + MARKER_TTL_S.to_bytes(4, "big")
+
+
+def check_batch(domain: str, batch: Batch) -> None:
+    """Find what may never be sent. Raises :class:`~fencepost.ports.Refused`, naming the endpoint."""
+    seen: set[str] = set()
+    for change in batch:
+        name = change.name
+        where = f"UPDATE of {domain}: {name}"
+        if change.empties():
+            raise Refused(
+                f"{name} would be left without an address in a published family ({change.families})",
+                where=where,
+                hint=f"to take it away on purpose:  fencepost withdraw {name}",
+            )
+        if not in_domain(name, domain):
+            hint = "name the domain it lies in under [dns] domains"
+            raise Refused(f"{name} is not in {domain}", where=where, hint=hint)
+        if name in seen:
+            raise Refused(f"{name} is named twice in one batch", where=where, hint="this is a bug; please report it")
+        seen.add(name)
+        try:
+            marker_name(name)
+        except ValueError as error:
+            raise Refused(f"{name} {error}", where=where, hint="give the endpoint another name") from error
+
+
+def pack_update(message_id: int, domain: str, batch: Batch) -> bytes:
+    """The message, unsigned. Raises :class:`~fencepost.ports.Refused` if it would be larger than a message may be."""
+    zone = name_to_wire(domain) + b"\x00\x06\x00\x01"
+    at, cut = HEADER_BYTES + len(zone), len(domain) + 1
+    parts, owners = [zone], []
+    required = 0
+    for change in batch:
+        owner = _owners(change.name[:-cut], at)
+        owners.append(owner)
+        piece, count = _requirements(change, owner)
+        parts.append(piece)
+        at += len(piece)
+        required += count
+    changed = 0
+    for change, owner in zip(batch, owners, strict=True):
+        piece, count = _replacements(change, owner)
+        parts.append(piece)
+        at += len(piece)
+        changed += count
+    if at + SIGNATURE_BYTES_MAX > MESSAGE_MAX:
+        raise _too_big(domain, batch, at + SIGNATURE_BYTES_MAX)
+    return header(message_id, UPDATE, (1, required, changed, 0)) + b"".join(parts)
+
+
+def _too_big(domain: str, batch: Batch, size: int) -> Refused:
+    if len(batch) > 1:
+        return Refused(
+            f"an update of {len(batch)} endpoints takes {size:,} bytes; a DNS message holds {MESSAGE_MAX:,}",
+            where=f"UPDATE of {domain}",
+            hint="split the batch",
+        )
+    change = batch[0]
+    old, new = len(change.seen.a) + len(change.seen.aaaa), len(change.content.a) + len(change.content.aaaa)
+    return Refused(
+        f"{change.name} is too big for one update: {old} addresses now and {new} then, with both markers, take "
+        f"{size:,} bytes; a DNS message holds {MESSAGE_MAX:,}",
+        where=f"UPDATE of {domain}: {change.name}",
+        hint="spread its addresses over more endpoints",
+    )
+
+
+_Owners: TypeAlias = tuple[bytes, bytes, bytes]
+"""How an endpoint's names are written: its marker's the first time, its marker's afterwards, its own."""
+
+
+def _owners(labels: str, at: int) -> _Owners:
+    """The names of the endpoint ``labels`` + domain, whose marker's name is first written at offset ``at``.
+
+    The endpoint's own name is the end of its marker's, so both are pointed at, while pointers reach so far.
+    """
+    head = b"".join([bytes((len(label),)) + label.encode() for label in labels.split(".")]) if labels else b""
+    own = head + _APEX
+    if head[:2] == _STAR:
+        marker = _MARKER_HEAD + _WILDCARD_HEAD + own[2:]
+    else:
+        marker = _MARKER_HEAD + own
+        if at + len(_MARKER_HEAD) < _POINTED_MAX:
+            return marker, (0xC000 | at).to_bytes(2, "big"), (0xC000 | at + len(_MARKER_HEAD)).to_bytes(2, "big")
+    return marker, (0xC000 | at).to_bytes(2, "big") if at < _POINTED_MAX else marker, own
+
+
+def _requirements(change: Change, owners: _Owners) -> tuple[bytes, int]:
+    """The prerequisites of one change, and how many. The marker's come first: there its name is written."""
+    seen, (marker, again, own) = change.seen, owners
+    if seen.marker is None:
+        parts = [marker + _TXT + _ABSENT]
+    else:
+        parts = []
+        for data in _marker_data(seen.marker):
+            parts.append(marker + _TXT + _STANDS + len(data).to_bytes(2, "big") + data)
+            marker = again
+    if seen.a:
+        start = own + _A_STANDS
+        parts += [start + inet_pton(AF_INET, text) for text in seen.a]
+    else:
+        parts.append(own + _A + _ABSENT)
+    if seen.aaaa:
+        start = own + _AAAA_STANDS
+        parts += [start + inet_pton(AF_INET6, text) for text in seen.aaaa]
+    else:
+        parts.append(own + _AAAA + _ABSENT)
+    if not seen.a and not seen.aaaa:
+        parts.append(own + _CNAME + _ABSENT)
+    return b"".join(parts), len(parts)
+
+
+def _replacements(change: Change, owners: _Owners) -> tuple[bytes, int]:
+    """The deletions and additions of one change, and how many."""
+    seen, value, (_, marker, own) = change.seen, change.content, owners
+    data = join_strings(change.marker.encode())
+    parts = [marker + _MARKER_ADDED + len(data).to_bytes(2, "big") + data]
+    if seen.marker is not None:
+        parts.insert(0, marker + _TXT + _DELETE)
+    for rtype, family, size, old, new in (
+        (_A, AF_INET, b"\x00\x04", seen.a, value.a),
+        (_AAAA, AF_INET6, b"\x00\x10", seen.aaaa, value.aaaa),
+    ):
+        if old == new and (seen.ttl == value.ttl or not new):
+            continue
+        if old:
+            parts.append(own + rtype + _DELETE)
+        if new:
+            start = own + rtype + b"\x00\x01" + value.ttl.to_bytes(4, "big") + size
+            parts += [start + inet_pton(family, text) for text in new]
+    return b"".join(parts), len(parts)
+
+
+def _marker_data(marker: Marker | Foreign) -> list[bytes]:
+    if isinstance(marker, Marker):
+        return [join_strings(marker.encode())]
+    return [join_strings(strings) for strings in marker.raw]

@@ -1,0 +1,169 @@
+"""DNS messages as bytes: names, record heads and response codes, read without trusting a byte of them.
+
+A domain of 100,000 endpoints comes as 300,000 records or more; a general parser makes several objects of each and takes
+half a minute. Here a record is a plain tuple whose data stay where they are, in the message, and a name is bytes: its
+labels, lengths included, in lower case (a length is at most 63, below every letter, so ``bytes.lower`` changes letters
+only; names compare without case, RFC 4343).
+
+A name may end in a pointer backward (RFC 1035 section 4.1.4). Each name read is remembered by its offset, and servers
+point at names they wrote before, so that most owners cost one dictionary look-up.
+"""
+
+import struct
+from typing import TypeAlias
+
+A, NS, CNAME, SOA, TXT, AAAA = 1, 2, 5, 6, 16, 28
+OPT, TSIG, IXFR, AXFR, ANY_TYPE = 41, 250, 251, 252, 255
+IN, NONE, ANY = 1, 254, 255
+QUERY, NOTIFY, UPDATE = 0, 4, 5
+NOERROR, FORMERR, SERVFAIL, NXDOMAIN, NOTIMP, REFUSED, YXDOMAIN, YXRRSET, NXRRSET, NOTAUTH, NOTZONE = range(11)
+
+RCODES = (
+    "NOERROR", "FORMERR", "SERVFAIL", "NXDOMAIN", "NOTIMP", "REFUSED",
+    "YXDOMAIN", "YXRRSET", "NXRRSET", "NOTAUTH", "NOTZONE",
+)  # fmt: skip
+"""Names of response codes by number (RFC 1035 section 4.1.1, RFC 2136 section 2.2)."""
+
+HEADER_BYTES = 12
+MESSAGE_MAX = 65_535
+"""Bytes of one message over TCP, whose length is sent in two bytes (RFC 1035 section 4.2.2)."""
+
+_HEADER = struct.Struct(">HHHHHH")
+_FIXED = struct.Struct(">HHIH")
+_NAME_MAX = 255
+
+Record: TypeAlias = tuple[bytes, int, int, int, int]
+"""Owner (uncompressed, lower case), type, TTL in seconds, and where its data start and end in the message."""
+
+
+class Malformed(Exception):  # noqa: N818  a verdict on bytes from outside
+    """The bytes are no DNS message, or not the one expected."""
+
+
+class Head:
+    """A message's header: id, flags taken apart, and the four counts."""
+
+    __slots__ = ("counts", "id", "opcode", "rcode", "reply", "truncated")
+
+    def __init__(self, message: bytes) -> None:
+        """Raises :class:`Malformed` for less than a header."""
+        if len(message) < HEADER_BYTES:
+            raise Malformed("shorter than a header")
+        self.id, flags, *counts = _HEADER.unpack_from(message)
+        self.counts = tuple(counts)
+        self.reply = bool(flags & 0x8000)
+        self.opcode = flags >> 11 & 15
+        self.truncated = bool(flags & 0x0200)
+        self.rcode = flags & 15
+
+
+def header(message_id: int, opcode: int, counts: tuple[int, int, int, int]) -> bytes:
+    """A request's header."""
+    return _HEADER.pack(message_id, opcode << 11, *counts)
+
+
+def name_to_wire(text: str) -> bytes:
+    """A normalised name (:mod:`fencepost.core.names`) on the wire."""
+    return b"".join([bytes((len(label),)) + label.encode("ascii") for label in text.split(".")]) + b"\0"
+
+
+def rcode_name(rcode: int) -> str:
+    """What people call a response code."""
+    return RCODES[rcode] if rcode < len(RCODES) else f"RCODE{rcode}"
+
+
+def read_name(message: bytes, at: int, known: dict[int, bytes]) -> tuple[bytes, int]:
+    """The name at an offset, uncompressed and in lower case, and the offset after it. Raises :class:`Malformed`.
+
+    ``known`` holds the names already read from this message by offset. Pointers must go strictly backward: no loops.
+    """
+    start, after, floor = at, 0, at
+    parts: list[tuple[int, bytes]] = []
+    tail = b"\0"
+    try:
+        while length := message[at]:
+            if length >= 0xC0:
+                target = (length & 0x3F) << 8 | message[at + 1]
+                after = after or at + 2
+                found = known.get(target)
+                if found is not None:
+                    tail = found
+                    break
+                if not HEADER_BYTES <= target < floor:
+                    raise Malformed("a name points forward")
+                at = floor = target
+                continue
+            if length > 63 or len(parts) > 127:
+                raise Malformed("a name is too long or of an unknown kind")
+            parts.append((at, message[at : at + length + 1]))
+            at += length + 1
+    except IndexError:
+        raise Malformed("a name is cut short") from None
+    after = after or at + 1
+    # Remember each suffix too: "_fencepost.api…" written before lets "api…" point into its middle.
+    for offset, label in reversed(parts):
+        tail = label.lower() + tail
+        known[offset] = tail
+    if len(tail) > _NAME_MAX:
+        raise Malformed("a name is too long")
+    known[start] = tail
+    return tail, after
+
+
+def read_records(message: bytes, at: int, count: int, known: dict[int, bytes]) -> tuple[list[Record], int]:
+    """So many records from an offset on, and the offset after them. Raises :class:`Malformed`."""
+    found: list[Record] = []
+    size, unpack, append = len(message), _FIXED.unpack_from, found.append
+    try:
+        for _ in range(count):
+            if message[at] >= 0xC0 and (owner := known.get((message[at] & 0x3F) << 8 | message[at + 1])) is not None:
+                at += 2
+            else:
+                owner, at = read_name(message, at, known)
+            rtype, _class, ttl, length = unpack(message, at)
+            at += 10
+            end = at + length
+            if end > size:
+                raise Malformed("a record is cut short")
+            append((owner, rtype, ttl, at, end))
+            at = end
+    except (IndexError, struct.error):
+        raise Malformed("a record is cut short") from None
+    return found, at
+
+
+def skip_question(message: bytes, count: int, known: dict[int, bytes]) -> int:
+    """The offset after the questions. Raises :class:`Malformed`."""
+    at = HEADER_BYTES
+    for _ in range(count):
+        _, at = read_name(message, at, known)
+        at += 4
+    return at
+
+
+def soa_serial(message: bytes, record: Record, known: dict[int, bytes]) -> int:
+    """The serial in a SOA record (RFC 1035 section 3.3.13). Raises :class:`Malformed`."""
+    _, at = read_name(message, record[3], known)
+    _, at = read_name(message, at, known)
+    if at + 20 != record[4]:
+        raise Malformed("a SOA record has the wrong length")
+    return int.from_bytes(message[at : at + 4], "big")
+
+
+def split_strings(data: bytes) -> tuple[bytes, ...]:
+    """The strings of TXT data, each of 0 to 255 bytes (RFC 1035 section 3.3.14). Raises :class:`Malformed`."""
+    if data and data[0] == len(data) - 1:
+        return (data[1:],)
+    strings, at = [], 0
+    while at < len(data):
+        end = at + 1 + data[at]
+        strings.append(data[at + 1 : end])
+        at = end
+    if at != len(data) or not strings:
+        raise Malformed("TXT strings and their length differ")
+    return tuple(strings)
+
+
+def join_strings(strings: tuple[bytes, ...]) -> bytes:
+    """TXT data of strings. Raises ``ValueError`` for one over 255 bytes."""
+    return b"".join([bytes((len(string),)) + string for string in strings])

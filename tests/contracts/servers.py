@@ -1,0 +1,163 @@
+"""Real name servers for the contract suite: BIND and Knot in the foreground, on free loopback ports, ended by own pid.
+
+Each serves ``example.test`` from a small zone file, takes updates and transfers with one TSIG key, and sends NOTIFY to
+one port that a test may listen on.
+"""
+
+import base64
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+import pytest
+
+DOMAIN = "example.test"
+KEY_NAME = "fencepost-test"
+KEY_SECRET = base64.b64encode(b"a secret that only tests know 01").decode()
+STARTS_WITHIN_S = 20.0
+
+ZONE = f"""$ORIGIN {DOMAIN}.
+$TTL 300
+@ IN SOA ns.{DOMAIN}. admin.{DOMAIN}. 1 3600 600 86400 60
+@ IN NS ns.{DOMAIN}.
+@ IN MX 10 mail.{DOMAIN}.
+ns IN A 127.0.0.1
+mail IN A 127.0.0.2
+"""
+
+
+class Served(msgspec.Struct, frozen=True):
+    """A running server: where it listens, and where it sends NOTIFY."""
+
+    kind: str
+    port: int
+    notify_port: int
+    directory: str
+
+
+def free_port() -> int:
+    """A port that is free for both TCP and UDP on 127.0.0.1, as of now."""
+    while True:
+        with socket.socket() as tcp, socket.socket(type=socket.SOCK_DGRAM) as udp:
+            tcp.bind(("127.0.0.1", 0))
+            try:
+                udp.bind(("127.0.0.1", tcp.getsockname()[1]))
+            except OSError:
+                continue
+            return int(tcp.getsockname()[1])
+
+
+@contextmanager
+def bind(directory: Path, *, zone: str = ZONE, options: str = "") -> Iterator[Served]:
+    """A BIND primary."""
+    program = shutil.which("named", path="/usr/sbin:/usr/bin:/usr/local/sbin")
+    if program is None:
+        pytest.skip("BIND is not installed (Debian: apt-get install bind9)")
+    served = Served("bind", free_port(), free_port(), str(directory))
+    (directory / "example.test.zone").write_text(zone)
+    (directory / "named.conf").write_text(f"""
+key "{KEY_NAME}" {{ algorithm hmac-sha256; secret "{KEY_SECRET}"; }};
+controls {{ }};
+options {{
+  directory "{directory}"; pid-file none; session-keyfile none; lock-file none;
+  listen-on port {served.port} {{ 127.0.0.1; }}; listen-on-v6 {{ none; }};
+  recursion no; dnssec-validation no; notify explicit; notify-delay 0; {options}
+}};
+zone "{DOMAIN}" {{
+  type primary; file "example.test.zone"; journal "example.test.jnl";
+  update-policy {{ grant {KEY_NAME} zonesub ANY; }}; allow-transfer {{ key {KEY_NAME}; }};
+  also-notify {{ 127.0.0.1 port {served.notify_port}; }};
+}};
+""")
+    with _running([program, "-g", "-n", "1", "-c", str(directory / "named.conf")], directory, served.port):
+        yield served
+
+
+@contextmanager
+def knot(directory: Path, *, zone: str = ZONE) -> Iterator[Served]:
+    """A Knot DNS primary."""
+    program = shutil.which("knotd", path="/usr/sbin:/usr/bin:/usr/local/sbin")
+    if program is None:
+        pytest.skip("Knot is not installed (Debian: apt-get install knot)")
+    served = Served("knot", free_port(), free_port(), str(directory))
+    (directory / "example.test.zone").write_text(zone)
+    (directory / "knot.conf").write_text(f"""
+server:
+  rundir: {directory}
+  listen: 127.0.0.1@{served.port}
+  udp-workers: 1
+  tcp-workers: 1
+  background-workers: 1
+log:
+  - target: stderr
+    any: info
+database:
+  storage: {directory}
+  journal-db-max-size: 64M
+key:
+  - id: {KEY_NAME}
+    algorithm: hmac-sha256
+    secret: {KEY_SECRET}
+remote:
+  - id: listener
+    address: 127.0.0.1@{served.notify_port}
+acl:
+  - id: ours
+    key: {KEY_NAME}
+    action: [transfer, update]
+zone:
+  - domain: {DOMAIN}
+    storage: {directory}
+    file: example.test.zone
+    acl: ours
+    notify: listener
+    zonefile-sync: -1
+    journal-content: changes
+    journal-max-usage: 32M
+""")
+    with _running([program, "-c", str(directory / "knot.conf")], directory, served.port):
+        yield served
+
+
+@contextmanager
+def _running(command: list[str], directory: Path, port: int) -> Iterator[None]:
+    """The process, once it answers, until it is ended; its log is in ``directory``."""
+    log = directory / "server.log"
+    with log.open("wb") as output:
+        process = subprocess.Popen(command, stdout=output, stderr=output, cwd=directory)
+    try:
+        _wait_until_answers(process, port, log)
+        yield
+    finally:
+        process.terminate()
+        try:
+            process.wait(10)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+def _wait_until_answers(process: subprocess.Popen[bytes], port: int, log: Path) -> None:
+    """Until the server answers for the domain with authority."""
+    question = b"\0\1\0\0\0\1\0\0\0\0\0\0\7example\4test\0\0\6\0\1"
+    until = time.monotonic() + STARTS_WITHIN_S
+    with socket.socket(type=socket.SOCK_DGRAM) as asker:
+        asker.settimeout(0.1)
+        asker.connect(("127.0.0.1", port))
+        while time.monotonic() < until:
+            if process.poll() is not None:
+                break
+            try:
+                asker.send(question)
+                reply = asker.recv(4096)
+                if reply[3] & 15 == 0 and reply[7]:
+                    return
+            except OSError:
+                pass
+            time.sleep(0.02)
+    pytest.fail(f"{process.args!r} didn't start:\n{log.read_text(errors='replace')[-3000:]}")
