@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from fencepost.core.events import Woke
 from fencepost.core.instant import MINUTE, SECOND, Instant
 from fencepost.core.jitter import jitter
 from fencepost.core.traffic.health import (
@@ -19,7 +20,6 @@ from fencepost.core.traffic.health import (
     TargetsListed,
     first_probe_after,
 )
-from fencepost.core.events import Woke
 from fencepost.core.traffic.load_balancer import LoadBalancer, PoolSettings, ReportsRead, WriteMembership
 from fencepost.core.traffic.membership import SERVING, Listing, Membership, Move, Override, State, Target
 from fencepost.core.traffic.verdict import Beat, CheckerReport, ProbeResult
@@ -27,6 +27,8 @@ from fencepost.core.traffic.verdict import Beat, CheckerReport, ProbeResult
 STEP = SECOND // 4
 ZONES = ("a", "b", "c")
 EPOCH = 1_700_000_000 * SECOND
+DEFAULT = PoolSettings("web")
+NOTHING = Listing()
 
 Answer: TypeAlias = Callable[[str, str, Instant], bool]
 """(checker's zone, target, seconds since the start in ns) -> whether the probe passes."""
@@ -47,12 +49,12 @@ class PoolWorld:
     """The pool. `alive` says who can really serve; `answer` what a probe sees (by default the truth)."""
 
     count: int
-    alive: Callable[[str, Instant], bool] = lambda key, at: True
+    alive: Callable[[str, Instant], bool] = lambda _key, _at: True
     answer: Answer | None = None
-    settings: PoolSettings = PoolSettings("web")
+    settings: PoolSettings = DEFAULT
     balancers: int = 1
     overrides: tuple[Override, ...] = ()
-    listing: Listing = Listing()
+    listing: Listing = NOTHING
     now: Instant = EPOCH
     row: Membership | None = None
     version: int = 0
@@ -96,7 +98,7 @@ class PoolWorld:
         interval = self.settings.health.interval_ns
         keys = [target.key for target in self.listing.targets]
         at = self.since_start
-        answer = self.answer or (lambda zone, key, when: self.alive(key, when))
+        answer = self.answer or (lambda _zone, key, when: self.alive(key, when))
         for place, zone in enumerate(ZONES):
             results = []
             for index, key in enumerate(keys):
