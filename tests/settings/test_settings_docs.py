@@ -5,6 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from fencepost.adapters.dns_signature import SIGNATURE_BYTES_MAX
+from fencepost.adapters.dns_update import pack_update
+from fencepost.core.fence import Generation, Hold, Marker
+from fencepost.core.record_set import content
+from fencepost.core.zone import Change, Live
 from fencepost.settings import judge
 from fencepost.settings.keys import TABLES
 from fencepost.settings.relations import MESSAGE_MAX, update_bytes
@@ -64,3 +69,24 @@ def test_the_page_shows_what_check_says() -> None:
     shown = re.sub(r"line \d+|toml:\d+", "", PAGE)
     for mistake in judge(text, "region.toml", {}).mistakes:
         assert re.sub(r"line \d+", "", mistake.text) in shown
+
+
+@pytest.mark.parametrize("name", ["api.example.com", "*.example.com", ".".join(["a" * 57] * 4) + ".com"])
+@pytest.mark.parametrize(("v4", "v6"), [(1, 0), (300, 0), (0, 300), (250, 250)])
+def test_the_size_is_never_less_than_what_the_adapter_sends(name: str, v4: int, v6: int) -> None:
+    """A set replaced by a wholly different one, weights and a hold in both markers: the estimate holds all of it."""
+    hold = Hold("rollback", 4_000_000_000, 4_000_000_000)
+    markers, sets = [], []
+    for net in (10, 20):
+        weights = {f"{net}.0.{n // 250}.{n % 250}": n % 255 + 1 for n in range(v4)}
+        weights |= {f"{net}::{n:x}": 1 for n in range(v6)}
+        sets.append(content(weights, 30))
+        most = 4_000_000_000
+        markers.append(Marker("o" * 63, "beef", Generation(most, most), "0" * 16, most, hold, sets[-1]))
+    old, new = sets
+    seen = Live(name, markers[0], old.a, old.aaaa)
+    families = "4" * (v4 > 0) + "6" * (v6 > 0)
+    domain = "com" if name.startswith("a" * 9) else "example.com"
+    sent = pack_update(1, domain, (Change(name, seen, markers[1], new, families),))
+    endpoint = Endpoint(name, "com", "web", 30, ("A", "AAAA"), 1)
+    assert len(sent) + SIGNATURE_BYTES_MAX <= update_bytes(endpoint, v4, v6)

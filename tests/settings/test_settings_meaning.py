@@ -1,12 +1,16 @@
 """What is allowed and surprises people, and what a file's shares come to in targets."""
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fencepost.core.traffic import limits
+from fencepost.core.traffic.membership import Member, Rule, State
 from fencepost.settings import judge
-from fencepost.settings.meaning import allowance, floor
-from fencepost.settings.schema import Region
+from fencepost.settings.meaning import Scale
+from fencepost.settings.schema import Region, Safety, Target
+from fencepost.settings.units import Rate
 
 HEAD = """\
 [region]
@@ -163,17 +167,32 @@ def test_unequal_weights_are_said() -> None:
     assert "one counts as its weight by the mean 2;" in judge(source, "region.toml", {}).meaning[0]
 
 
-@given(st.integers(0, 1_000_000), st.integers(1, 400))
-def test_an_allowance_is_never_more_than_the_share_or_the_two_allowed(share: int, count: int) -> None:
-    """At least one target, two from six on, else the share rounded down; none of one."""
-    most = allowance(share, count)
-    assert most * 1_000_000 <= count * share or most == (2 if count >= 6 else 1)
-    assert (most == 0) == (count == 1)
-
-
-@given(st.integers(0, 1_000_000), st.integers(1, 400))
-def test_a_floor_is_the_smallest_number_that_is_enough(share: int, count: int) -> None:
-    """Rounded up: half of three is two."""
-    least = floor(share, 1, count)
-    assert least * 1_000_000 >= count * share
-    assert least == 1 or (least - 1) * 1_000_000 < count * share
+@given(
+    st.lists(st.integers(1, 9), min_size=1, max_size=40),
+    st.integers(0, 100),
+    st.integers(0, 100),
+    st.integers(1, 5),
+)
+def test_what_is_said_is_what_the_limiter_does(weights: list[int], max_out: int, min_in: int, min_count: int) -> None:
+    """Taking out equal targets one by one until the limiter objects gives the numbers that `check` prints."""
+    if max_out == 0 or max_out + min_in > 100 or min_count > len(weights):
+        return
+    pool = msgspec.structs.replace(
+        region(text(THREE)).pools[0],
+        safety=Safety(
+            max_out * 10_000, min_in * 10_000, min_count, 10_000 * min(max_out, 10), Rate(50_000, 60 * 10**9), 500_000
+        ),
+        targets=tuple(Target(f"10.0.0.{n + 1}", "a", weights[0], 0, 1) for n in range(len(weights))),
+    )
+    scale = Scale(pool)
+    members = [Member(t.address, "a", State.IN, capacity=weights[0]) for t in pool.targets]
+    pool_now = limits.standing(members)
+    out = 0
+    for member in members:
+        said = limits.objection(member, pool_now, pool_now.capacity, False, False, scale.safety)
+        if said in (Rule.MIN_IN, Rule.MAX_OUT, Rule.LAST_OF_FAMILY, Rule.BUCKET):
+            break
+        pool_now.remove(member)
+        out += 1
+    assert scale.out_at_most()[0] == out
+    assert pool_now.in_count >= scale.least_in()

@@ -9,7 +9,10 @@ from typing import Any
 
 import msgspec
 
-from fencepost.settings.meaning import floor
+from fencepost.core.traffic.limits import above_min_in
+from fencepost.core.traffic.membership import MICRO
+from fencepost.settings.core_settings import safety_settings
+from fencepost.settings.meaning import Scale
 from fencepost.settings.schema import Endpoint, Pool, Region, Target
 
 NEEDS_RESTART = ("region.name", "region.owner", "dns.provider", "dns.domains", "dns.listen", "store", "api.listen")
@@ -107,8 +110,8 @@ def _too_much_of(pool: Pool, gone: list[Target], after: Pool, serving: frozenset
     if len(left) == len(live):
         return []  # what leaves was out already
     left_weight = sum(t.counts for t in left)
-    if left_weight * 1_000_000 < after.safety.min_in_ppm * weight or len(left) < after.safety.min_count:
-        least = floor(after.safety.min_in_ppm, after.safety.min_count, count)
+    if not above_min_in(len(left), left_weight * MICRO, weight * MICRO, safety_settings(after.safety)):
+        least = Scale(msgspec.structs.replace(pool, safety=after.safety)).least_in()
         return [f"pool {pool.name}: {len(left)} of {has} would stay in service, and min_in is {least}"]
     return []
 

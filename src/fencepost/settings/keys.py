@@ -104,7 +104,10 @@ SUBTABLES = ("probe", "safety", "targets")
 
 
 def home(name: str) -> str:
-    """Give the heading of the one table that has a key of this name, or an empty string."""
+    """Give the heading, in brackets, of the one table that has a key of this name; or an empty string."""
     homes = {"pool.NAME.safety": "safety", "target": "pool.NAME.targets"}
     found = {homes.get(table, table) for table, keys in TABLES.items() if any(key.name == name for key in keys)}
-    return found.pop() if len(found) == 1 else ""
+    if len(found) != 1:
+        return ""
+    (table,) = found
+    return "[[endpoint]]" if table == "endpoint" else f"[{table}]"

@@ -21,11 +21,12 @@ SIZE_MAX = 64 * 2**20
 """Bytes a file may have. A hundred thousand endpoints take about 8 MB."""
 
 _DEPTH_MAX = 64  # the parser recurses, and nothing here needs more than three
+_TWICE = re.compile(r"Cannot declare \((.*?)\) twice")
 _AT = re.compile(r" ?\((?:at line (\d+), column (\d+)|at end of document)\)")
 
 
 class Report(msgspec.Struct, frozen=True):
-    """What `check` found. `region` is None if there are mistakes; `meaning` are the lines that say what the file
+    """What `check` found. With mistakes there is nothing else; `meaning` are the lines that say what the file
     means."""
 
     region: Region | None
@@ -70,14 +71,19 @@ def judge(text: str, path: str, environ: Mapping[str, str] = os.environ, *, ipv6
     try:
         reading = Reading(notes, raw, lines, FilePath(os.path.abspath(path)), environ)
         judge_relations(reading, environ, ipv6=ipv6)
-        note_cautions(reading.region, notes)
+        if not notes.mistakes:
+            return _good(path, reading.region, lines)
     except TooManyError:
         notes.mistakes[-1] = (lines.last, "and more; mend those above first")
     mistakes = tuple(sorted((Mistake(path, _at(lines, at), said) for at, said in notes.mistakes), key=_line))
+    return Report(None, mistakes, (), ())
+
+
+def _good(path: str, region: Region, lines: Lines) -> Report:
+    notes = Notes()
+    note_cautions(region, notes)
     cautions = tuple(sorted((Caution(path, _at(lines, at), said) for at, said in notes.cautions), key=_line))
-    if mistakes:
-        return Report(None, mistakes, cautions, ())
-    return Report(reading.region, (), cautions, meaning(reading.region))
+    return Report(region, (), cautions, meaning(region))
 
 
 def _at(lines: Lines, at: Path | int) -> int:
@@ -121,6 +127,13 @@ def _broken(path: str, text: str, error: Exception) -> Report:
         line = int(at[1])
     else:
         line = text.count("\n") + (not text.endswith("\n"))
+    twice = _TWICE.match(said)
+    if twice:
+        names = twice[1].rstrip(",").replace("'", "").replace(", ", ".")
+        said = f"[{names}] stands in the file twice" + said[twice.end() :]
+    said = said.replace("Cannot overwrite a value", "this key is there twice")
+    if said.startswith("Exceeds the limit"):
+        said = "a number has too many digits"
     reason = clean(_AT.sub("", said)) or "can't be read"
     column = f", column {at[2]}" if at and at[2] else ""
     return _refused(path, line, f"broken TOML{column}: {reason[:1].lower()}{reason[1:]}")

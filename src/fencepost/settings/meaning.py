@@ -1,44 +1,54 @@
 """What a region's numbers come to, in targets and seconds: shares of few targets surprise people.
 
-Pure arithmetic on the formulas of the limiter. One target stands for W/n, the mean weight, as it does there; so in a
-pool
-of unequal weights "2 targets" is the weight of two mean ones, and the first line says so.
+Each number is asked of the limiter's own rules, so what `check` says is what will be done. One target stands for W/n,
+the mean weight, as it does there; so in a pool of unequal weights "2 targets" is the weight of two mean ones, and the
+first line says so.
 """
 
+from fencepost.core.traffic import limits
+from fencepost.core.traffic.membership import MICRO
 from fencepost.settings import units
+from fencepost.settings.core_settings import safety_settings
 from fencepost.settings.schema import Pool, Region
 
-LARGE = 6
-"""From this many targets on, limits and budget allow two at the least; below, one."""
 
-REFILL_SLOWEST_NS = 5 * units.NS["m"]
-"""The budget never takes longer than this for one target, however small the rate."""
+class Scale:
+    """A pool with all its targets in service, as the limiter's sums, and the size of one mean target in them."""
 
+    def __init__(self, pool: Pool) -> None:
+        """Take a pool that has targets."""
+        self.count = len(pool.targets)
+        self.capacity = sum(target.counts for target in pool.targets) * MICRO
+        self.each = self.capacity // self.count
+        self.safety = safety_settings(pool.safety)
+        self.families = len({target.family for target in pool.targets})
+        self.standing = limits.Standing(count=self.count, capacity=self.capacity)
 
-def allowance(share_ppm: int, count: int) -> int:
-    """Give the targets of a pool of `count` that a share comes to: at least one, from six on two, none of one."""
-    if count <= 1:
-        return 0
-    return max(count * share_ppm // units.WHOLE, 2 if count >= LARGE else 1)
+    def enough(self, staying: int) -> bool:
+        """Say whether so many targets in service satisfy min_in and min_count, and leave one of each family."""
+        left = self.capacity - (self.count - staying) * self.each
+        return staying >= self.families and limits.above_min_in(staying, left, self.capacity, self.safety)
 
+    def out_at_most(self) -> tuple[int, str]:
+        """Give how many targets automation takes out one by one, and the setting that stops it there."""
+        for out in range(1, self.count + 1):
+            if not limits.within_max_out(out, out * self.each, self.standing, self.safety):
+                return out - 1, "max_out"
+            if not self.enough(self.count - out):
+                return out - 1, "min_in"
+        return self.count, ""
 
-def floor(min_in_ppm: int, min_count: int, count: int) -> int:
-    """Give the targets of a pool of `count` that must stay in service."""
-    return max(min_count, -(-count * min_in_ppm // units.WHOLE))
+    def least_in(self) -> int:
+        """Give the fewest targets that may stay in service."""
+        return next((staying for staying in range(self.count) if self.enough(staying)), self.count)
 
+    def burst(self) -> int:
+        """Give the whole targets that a full removal budget pays for."""
+        return limits.burst(self.count, self.capacity, self.safety) // self.each
 
-def out_at_most(pool: Pool) -> tuple[int, str]:
-    """Give how many targets automation takes out one by one, and the setting that says so."""
-    count = len(pool.targets)
-    by_max_out = allowance(pool.safety.max_out_ppm, count)
-    by_min_in = max(0, count - floor(pool.safety.min_in_ppm, pool.safety.min_count, count))
-    return (by_max_out, "max_out") if by_max_out <= by_min_in else (by_min_in, "min_in")
-
-
-def refill_ns(pool: Pool) -> int:
-    """Give the time in which the removal budget grows by one target."""
-    rate = pool.safety.rate
-    return min(REFILL_SLOWEST_NS, rate.per_ns * units.WHOLE // (rate.share_ppm * len(pool.targets)))
+    def refill_ns(self) -> int:
+        """Give the time in which the removal budget grows by one target."""
+        return limits.refill_time(self.each, self.count, self.capacity, False, self.safety)
 
 
 def leaves_dns_ns(pool: Pool) -> tuple[int, int]:
@@ -58,30 +68,36 @@ def meaning(region: Region) -> tuple[str, ...]:
 
 def pool_meaning(region: Region, pool: Pool) -> tuple[str, ...]:
     """Say what one pool's settings mean."""
-    count = len(pool.targets)
-    most, limit = out_at_most(pool)
-    least = floor(pool.safety.min_in_ppm, pool.safety.min_count, count)
+    scale = Scale(pool)
+    count, least = scale.count, scale.least_in()
+    most, limit = scale.out_at_most()
     zones = len({target.zone for target in pool.targets})
     head = f"pool {pool.name}"
     pad = " " * (len(head) + 3)
     has = f"{_count(count, 'target')}, {_count(zones, 'zone')}"
     if len({target.counts for target in pool.targets}) > 1:
         has += f", one counts as its weight by the mean {sum(t.counts for t in pool.targets) / count:.3g}"
-    if most == 0:
-        why = "never the last target" if count == 1 else f"min_in leaves no room: {least} of {count} must stay"
-        return (f"{head}   {has}; automation takes out none ({why})",)
+    if most == 0 or scale.burst() == 0:
+        return (f"{head}   {has}; automation takes out none ({_why_none(scale, limit if most == 0 else 'burst')})",)
     soonest, latest = leaves_dns_ns(pool)
     ttls = sorted({endpoint.ttl_s for endpoint in region.endpoints if endpoint.pool == pool.name})
     longest = ttls[-1] if ttls else region.dns.ttl_s
-    burst = max(1, allowance(pool.safety.burst_ppm, count))
-    grows = refill_ns(pool)
-    source = "never slower" if grows == REFILL_SLOWEST_NS else f"rate {_rate(pool)} of {count}"
+    grows = scale.refill_ns()
+    source = "never slower" if grows == limits.LEAST_REFILL_NS else f"rate {_rate(pool)} of {count}"
     return (
         f"{head}   {has}; automation takes out at most {most} ({limit}), never leaves under {least}",
         f"{pad}a dead target leaves DNS after {_between(soonest, latest)}, "
         f"callers' caches add up to {units.spoken(longest * units.NS['s'])} (ttl)",
-        f"{pad}removal budget {_count(burst, 'target')}, a new one every {units.spoken(grows)} ({source})",
+        f"{pad}removal budget {_count(scale.burst(), 'target')}, a new one every {units.spoken(grows)} ({source})",
     )
+
+
+def _why_none(scale: Scale, limit: str) -> str:
+    if scale.count == 1:
+        return "never the last target"
+    if limit == "min_in":
+        return f"min_in leaves no room: {scale.least_in()} of {scale.count} must stay"
+    return f"{limit} is 0"
 
 
 def _rate(pool: Pool) -> str:

@@ -99,7 +99,9 @@ class _PoolReader:
         table = as_table(self.notes, raw.get("targets", {}), path)
         targets: list[Target] = []
         for zone, listed in table.items():
-            self._zone(zone, (*path, zone))
+            named = self._zone(zone, (*path, zone))
+            if not named:
+                continue
             if not isinstance(listed, list):
                 text = f'zone "{clean(zone)}": must be a list of addresses, like {clean(zone)} = ["192.0.2.10"]'
                 self.notes.wrong((*path, zone), text)
@@ -118,14 +120,15 @@ class _PoolReader:
                 )
         return tuple(targets)
 
-    def _zone(self, zone: str, path: Path) -> None:
+    def _zone(self, zone: str, path: Path) -> bool:
         try:
             values.word(zone)
         except ValueError as error:
             self.notes.wrong(path, f"zone {shown(zone)} {error}")
-            return
+            return False
         if self.zones is not None and zone not in self.zones:
             self.notes.wrong(path, f'zone "{zone}" is not in zones of [region]; {advice(zone, self.zones)}')
+        return True
 
     def _target(self, zone: str, one: Any, path: Path) -> Target | None:
         if isinstance(one, dict):

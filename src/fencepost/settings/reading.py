@@ -49,7 +49,7 @@ class Reading:
                 self.notes.wrong((name,), f"unknown table [{clean(name)}]; {hint}")
             else:
                 where = keys.home(name)
-                hint = f"it belongs in [{where}]" if where else "every key stands in a table"
+                hint = f"it belongs in {where}" if where else "every key stands in a table"
                 self.notes.wrong((name,), f'key "{clean(name)}" stands before any table; {hint}')
 
     def _table(self, name: str) -> Fields:

@@ -158,10 +158,13 @@ def _sizes(read: Read) -> None:
 def update_bytes(endpoint: Endpoint, v4: int, v6: int) -> int:
     """Give the bytes that replacing every address of an endpoint takes in one RFC 2136 UPDATE, names compressed.
 
-    Each old record stands in it as a prerequisite and each new one as an addition (12 bytes and the address), the old
-    and the new marker with packed content (5 or 17 bytes an address, in base64), and 1,024 for header, names, TSIG.
+    Each old record stands in it as a prerequisite and each new one as an addition (12 bytes and the address; a
+    wildcard's name is not part of its marker's, so it is written out each time), the old and the new marker with packed
+    content (5 or 17 bytes an address, in base64), and 1,024 for header, names, TSIG.
     """
-    records = 2 * ((12 + 4) * v4 * ("A" in endpoint.records) + (12 + 16) * v6 * ("AAAA" in endpoint.records))
+    v4, v6 = v4 * ("A" in endpoint.records), v6 * ("AAAA" in endpoint.records)
+    name = len(endpoint.name) if endpoint.name.startswith("*") else 0
+    records = 2 * ((name + 12 + 4) * v4 + (name + 12 + 16) * v6)
     packed = 4 * -(-(5 * v4 + 17 * v6) // 3)
     return 1024 + 2 * len(endpoint.name) + records + 2 * (packed + packed // 255 + 256)
 

@@ -43,7 +43,7 @@ def read_table(notes: Notes, raw: dict[str, Any], path: Path, keys: Iterable[Key
     also = tuple(also)
     for name in raw:
         if name not in by_name and name not in also:
-            notes.wrong((*path, name), unknown_key(name, path, (*by_name, *also)))
+            notes.wrong((*path, name), unknown_key(name, path, dict.fromkeys((*by_name, *also))))
     for name, key in by_name.items():
         fields[name] = key.default if key.default is None or key.default == () else _default(key)
         if name in raw and name not in also:
@@ -80,5 +80,5 @@ def unknown_key(name: str, path: Path, here: Iterable[str]) -> str:
     near = nearest(name, here)
     elsewhere = known.home(name)
     if not near and elsewhere:
-        return text + f"it belongs in [{elsewhere}]"
+        return text + f"it belongs in {elsewhere}"
     return text + advice(name, here)
