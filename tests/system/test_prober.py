@@ -319,7 +319,7 @@ def test_dead_targets_cannot_starve_the_living() -> None:
         async with serving(OK) as (_, port):
             dead = [ProbeTarget(f"dead {n}", "127.0.0.1", port=dead_port) for n in range(20)]
             live = [ProbeTarget(f"live {n}", "127.0.0.1") for n in range(5)]
-            settings = patient(port, interval_ns=400 * MS, timeout_ns=300 * MS, in_flight=2)
+            settings = patient(port, interval_ns=200 * MS, timeout_ns=150 * MS, in_flight=2)
             async with probing([*dead, *live], settings) as (prober, results):
                 # Until all the dead are known for what they are, everybody is in one lane.
                 await results.until(lambda r: all(any(x[1] is False for x in r.of(each.key)) for each in dead))

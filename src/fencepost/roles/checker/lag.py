@@ -14,14 +14,14 @@ from collections import deque
 from collections.abc import Callable
 
 SAMPLE_NS = 20_000_000
-WINDOW_SAMPLES = 250
-"""Five seconds: the p99 then exceeds a limit when more than 50 ms of them were later than it."""
+WINDOW_SAMPLES = 100
+"""Two seconds: the p99 then exceeds a limit as soon as a stall was longer than the limit and one sample."""
 TELL_EACH = 50
 """Samples between two tellings: one second."""
 
 
 class LagWindow:
-    """The lateness of the last five seconds."""
+    """The lateness of the last two seconds."""
 
     def __init__(self) -> None:
         self._samples: deque[int] = deque(maxlen=WINDOW_SAMPLES)

@@ -156,12 +156,12 @@ class CheckerRole:
         settings: CheckerSettings,
         *,
         open_prober: Callable[[Any, OnResults], Prober],
-        open_store: Callable[[], ReportStore],
+        store: ReportStore,
         open_canaries: Sequence[Callable[[OnResults], Prober]] = (),
         clock: Callable[[], int] | None = None,
     ) -> None:
         self.settings = settings
-        self.writer = ReportWriter(open_store)
+        self.writer = ReportWriter(store)
         self.pools: dict[str, PoolRunner] = {}
         self.health_port: int | None = None
         self._open_prober = open_prober
@@ -200,7 +200,8 @@ class CheckerRole:
                 server.close()
             if writing is not None:
                 writing.cancel()
-            await self.writer.close()
+                await asyncio.wait([writing])
+                await self.writer.flush()
 
     async def reload(self, settings: CheckerSettings) -> None:
         """Go on with new pools and targets; pools that didn't change aren't disturbed. Zone and health port stay as
@@ -280,11 +281,11 @@ async def run(
     settings: CheckerSettings,
     *,
     open_prober: Callable[[Any, OnResults], Prober],
-    open_store: Callable[[], ReportStore],
+    store: ReportStore,
     open_canaries: Sequence[Callable[[OnResults], Prober]] = (),
     stop: asyncio.Event,
     ready: Callable[[], None] | None = None,
 ) -> None:
     """Be a checker until `stop` is set. Raises OSError if the health port is taken."""
-    role = CheckerRole(settings, open_prober=open_prober, open_store=open_store, open_canaries=open_canaries)
+    role = CheckerRole(settings, open_prober=open_prober, store=store, open_canaries=open_canaries)
     await role.run(stop, ready)

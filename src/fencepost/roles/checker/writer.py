@@ -1,4 +1,4 @@
-"""Reports to the store, from a thread of their own, so that a slow disk never makes the prober late.
+"""Reports to the store, by a task of its own, so that a slow store never holds up the probing.
 
 Level-based: what waits is the newest body and the newest beat of each pool, never a queue. A body that couldn't be
 written is tried again (or a newer one instead); a beat that couldn't be is dropped, because a beat that arrives late
@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
 from typing import Protocol, TypeAlias
 
 import msgspec
@@ -29,31 +28,30 @@ Pool: TypeAlias = "tuple[str, str]"
 
 
 class ReportStore(Protocol):
-    """What a checker asks of the store. Blocking; called from one thread only, the one that opened it.
+    """What a checker asks of the store: a part of `fencepost.ports.StorePort`.
 
     Each call may raise Refused, Unavailable or Misconfigured. Bodies and beats are JSON of `CheckerReport` and
     `Beat`.
     """
 
-    def put_report(self, zone: str, pool: str, report: bytes) -> None:
+    async def put_report(self, zone: str, pool: str, sequence: int, body: bytes) -> None:
         """Replace this checker's body for the pool."""
 
-    def put_beat(self, zone: str, pool: str, beat: bytes) -> None:
+    async def beat_report(self, zone: str, pool: str, sequence: int, body: bytes) -> None:
         """Replace this checker's beat for the pool."""
 
-    def last_report(self, zone: str, pool: str) -> tuple[bytes | None, bytes | None]:
-        """This checker's own newest body and beat, None where there is none."""
+    async def reports(self, pool: str) -> Sequence[tuple[str, bytes, bytes]]:
+        """Each checker's (zone, body, beat) of the pool; b"" where one of them was never written."""
+        ...
 
 
 class ReportWriter:
-    """Owns the store and the thread that talks to it."""
+    """Carries bodies and beats to the store."""
 
-    def __init__(self, open_store: Callable[[], ReportStore]) -> None:
+    def __init__(self, store: ReportStore) -> None:
         self.problem: PortError | None = None
         """Why the last write failed, or None after one that worked."""
-        self._open = open_store
-        self._store: ReportStore | None = None
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="reports")
+        self._store = store
         self._reports: dict[Pool, CheckerReport] = {}
         self._beats: dict[Pool, Beat] = {}
         self._wake = asyncio.Event()
@@ -73,70 +71,56 @@ class ReportWriter:
 
         There is no use in starting without: nothing could be published, and the last verdicts would be forgotten.
         """
-        loop = asyncio.get_running_loop()
         attempt = 0
         while True:
             try:
-                return await loop.run_in_executor(self._thread, self._read, zone, pool)
+                return last_of(zone, pool, await self._store.reports(pool))
             except PortError as problem:
                 self._note(problem)
                 attempt += 1
-                await asyncio.sleep(self._pause_s(problem, f"{zone}/{pool}", attempt))
+                await asyncio.sleep(pause_s(problem, f"{zone}/{pool}", attempt))
 
     async def run(self) -> None:
         """Write what there is to write, until cancelled."""
-        loop = asyncio.get_running_loop()
         attempt = 0
         while True:
             await self._wake.wait()
             self._wake.clear()
-            reports, self._reports = self._reports, {}
-            beats, self._beats = self._beats, {}
-            unwritten, problem = await loop.run_in_executor(self._thread, self._write, reports, beats)
+            problem = await self._write()
             self._note(problem)
             if problem is None:
                 attempt = 0
             else:
-                self._reports = {**unwritten, **self._reports}  # one that came meanwhile is newer
                 attempt += 1
-                await asyncio.sleep(self._pause_s(problem, "reports", attempt))
+                await asyncio.sleep(pause_s(problem, "reports", attempt))
+                self._beats.clear()
                 self._wake.set()
 
-    async def close(self) -> None:
-        """Write the bodies that wait, once, and let the thread end."""
-        await asyncio.get_running_loop().run_in_executor(self._thread, self._write, self._reports, {})
-        self._thread.shutdown(wait=False)
+    async def flush(self) -> None:
+        """Write once what waits; to be called when `run` has ended. What can't be written is lost."""
+        self._note(await self._write())
 
-    def _opened(self) -> ReportStore:
-        if self._store is None:
-            self._store = self._open()
-        return self._store
-
-    def _read(self, zone: str, pool: str) -> tuple[CheckerReport | None, int]:
-        body, beat = self._opened().last_report(zone, pool)
+    async def _write(self) -> PortError | None:
+        """One pass; why it ended early, if it did. Bodies first: a beat never speaks of one that isn't there."""
         try:
-            last = msgspec.json.decode(body, type=CheckerReport) if body is not None else None
-            number = msgspec.json.decode(beat, type=Beat).number if beat is not None else 0
-        except msgspec.DecodeError as error:
-            # Another version's body: its verdicts are lost, which the rules allow for (unknown serves).
-            log.warning("checker %s, pool %s: the last report can't be read and is dropped: %s", zone, pool, error)
-            return None, 0
-        return last, number
-
-    def _write(
-        self, reports: dict[Pool, CheckerReport], beats: dict[Pool, Beat]
-    ) -> tuple[dict[Pool, CheckerReport], PortError | None]:
-        """Runs in the thread: the bodies that were not written, and why."""
-        unwritten = dict(reports)
-        try:
-            for pool, report in reports.items():
-                self._opened().put_report(*pool, msgspec.json.encode(report))
-                del unwritten[pool]
-            for pool, beat in beats.items():
-                self._opened().put_beat(*pool, msgspec.json.encode(beat))
+            for pool, report in list(self._reports.items()):
+                await self._put(pool, report)
+            for pool in list(self._beats):
+                if pool not in self._reports:  # else a newer body came meanwhile, and the beat may be of that
+                    beat = self._beats.pop(pool)
+                    await self._store.beat_report(*pool, beat.sequence, msgspec.json.encode(beat))
         except PortError as problem:
-            return unwritten, problem
-        return unwritten, None
+            self._beats.clear()
+            return problem
+        return None
+
+    async def _put(self, pool: Pool, report: CheckerReport) -> None:
+        try:
+            await self._store.put_report(*pool, report.sequence, msgspec.json.encode(report))
+        except Refused as problem:
+            log.warning("checker %s, pool %s: report %d is refused: %s", *pool, report.sequence, problem)
+        if self._reports[pool] is report:  # else a newer one came while this was written
+            del self._reports[pool]
 
     def _note(self, problem: PortError | None) -> None:
         if str(problem) != str(self.problem):
@@ -146,8 +130,22 @@ class ReportWriter:
                 log.info("reports are written again")
         self.problem = problem
 
-    @staticmethod
-    def _pause_s(problem: PortError, what: str, attempt: int) -> float:
-        if isinstance(problem, Misconfigured | Refused):
-            return LOOK_AGAIN_S
-        return AGAIN_S + jitter(int(AGAIN_S * 1e9), what, attempt) / 1e9
+
+def last_of(zone: str, pool: str, reports: Sequence[tuple[str, bytes, bytes]]) -> tuple[CheckerReport | None, int]:
+    """The zone's own body and its beat's number. One of another version, unreadable here, counts as none: its verdicts
+    are lost, which the rules allow for (unknown serves)."""
+    for its_zone, body, beat in reports:
+        if its_zone == zone:
+            try:
+                last = msgspec.json.decode(body, type=CheckerReport) if body else None
+                return last, msgspec.json.decode(beat, type=Beat).number if beat else 0
+            except msgspec.DecodeError as error:
+                log.warning("checker %s, pool %s: the last report can't be read and is dropped: %s", zone, pool, error)
+    return None, 0
+
+
+def pause_s(problem: PortError, what: str, attempt: int) -> float:
+    """How long to wait before trying again."""
+    if isinstance(problem, Misconfigured | Refused):
+        return LOOK_AGAIN_S
+    return AGAIN_S + jitter(int(AGAIN_S * 1e9), what, attempt) / 1e9
