@@ -24,7 +24,8 @@ from msgspec import Struct
 
 from fencepost.ports import Misconfigured, Unavailable
 
-from .contents import Change, Contents, Node, RecordSet
+from .contents import NO_NODE, Change, Contents, Node, RecordSet, find, soa_serial
+from .wire import SOA
 
 SCHEMA_VERSION = 1
 APPLICATION_ID = 0x46505A31  # "FPZ1": tells a domain's file from any other SQLite file
@@ -98,7 +99,8 @@ class DomainFile:
                 "SELECT seq, serial_from, serial_to, records FROM journal WHERE domain = ? ORDER BY seq", (row[0],)
             )
             self.journals[apex] = deque(JournalEntry(*entry) for entry in entries)
-            if apex not in contents.nodes or contents.serial != row[1]:
+            soa = find(contents.nodes.get(apex, NO_NODE), SOA)
+            if soa is None or len(soa.rdatas) != 1 or soa_serial(soa.rdatas[0]) != row[1]:
                 raise _damaged(self.path, "the serial and the SOA record differ")
             return contents
 

@@ -24,7 +24,7 @@ from .counters import Counters, count
 from .file import DomainFile
 from .lookup import look_up
 from .request import Request, opt_record, read_request, respond, respond_bare, wrong_version
-from .signatures import SIGNATURE_BYTES_MAX, Keys, Refusal, Signer
+from .signatures import Keys, Refusal, Signer
 from .transfers import client_serial, messages, since, whole
 from .updates import Refuse, plan_update
 from .wire import (
@@ -174,7 +174,7 @@ class Handler:
         if signer is not None:
             # Who signs is a writer of ours that wants the records as they are: whole, and not drawn by weight.
             found = look_up(contents, request.name, request.rtype)
-            answer = build(contents, found, request.name, room - SIGNATURE_BYTES_MAX, opt, None)
+            answer = build(contents, found, request.name, room - signer.size, opt, None)
             return self._counted(answer.reply(message), found.rcode)
         key = None if request.tcp else self._key(request)
         kept = self._kept.by_key.get(key) if key is not None else None
@@ -307,7 +307,7 @@ class Handler:
     def _in_one(self, work: Later, records: list[bytes]) -> bytes:
         """An incremental transfer over UDP: one message, or the newest SOA alone, which says "ask over TCP"."""
         request = work.request
-        limit = request.limit - (SIGNATURE_BYTES_MAX if work.signer is not None else 0)
+        limit = request.limit - (work.signer.size if work.signer is not None else 0)
         message = next(messages(request, records, MESSAGE_MAX))
         if len(records) == 1 or sum(map(len, records)) + request.end + 11 > limit:
             message = next(messages(request, records[:1]))

@@ -9,6 +9,7 @@ saying nothing locks nobody out.
 import asyncio
 import contextlib
 import errno
+import gc
 import socket
 import time
 from collections.abc import Callable, Iterable
@@ -163,7 +164,7 @@ class DnsServer:
         except asyncio.CancelledError:
             self.counters.connections_closed_early += 1  # made room, or the server stops
         finally:
-            del self._connections[task]
+            self._connections.pop(task, None)
             writer.transport.abort() if connection.broken else writer.close()
 
     def _make_room(self) -> None:
@@ -171,6 +172,7 @@ class DnsServer:
             return
         task, connection = min(self._connections.items(), key=lambda item: (item[1].busy, item[1].since))
         connection.broken = True
+        del self._connections[task]  # at once, or the next one would pick it again
         task.cancel()
 
     async def _end_work(self) -> None:
@@ -229,6 +231,8 @@ async def run(settings: DnsServerSettings) -> None:
     """Serve until cancelled. Raises Misconfigured or Unavailable if it can't start."""
     server = DnsServer(settings)
     await server.start()
+    gc.collect()
+    gc.freeze()  # the names live long: no collection needs to walk them
     try:
         await asyncio.Event().wait()
     finally:

@@ -40,6 +40,11 @@ class Signer(Struct):
     original_id: int
     context: object = None
 
+    @property
+    def size(self) -> int:
+        """Bytes that a signature takes in a reply: owner, fixed fields, algorithm, times and numbers, the digest."""
+        return len(_wire(self.key.name)) + 10 + len(_wire(self.key.algorithm)) + 16 + len(self.request_mac)
+
     def sign(self, reply: bytes, now_s: int, *, error: int = 0, other: bytes = b"", several: bool = False) -> bytes:
         """The reply with its signature as the last record."""
         blank = SignatureData(  # type: ignore[no-untyped-call]
@@ -114,10 +119,8 @@ class Refusal(Struct, frozen=True, gc=False):
 
 def append(reply: bytes, owner: dns.name.Name, data: SignatureData) -> bytes:
     """A message with a TSIG record put last and counted."""
-    wire = data.to_wire()
-    name = owner.to_wire()
+    wire, name = data.to_wire(), _wire(owner)
     assert wire is not None  # only None when writing to a file  # noqa: S101
-    assert name is not None  # the same  # noqa: S101
     additional = int.from_bytes(reply[10:12], "big") + 1
     return b"%b%b%b%b\0\xfa\0\xff\0\0\0\0%b%b" % (
         reply[:10],
@@ -127,6 +130,12 @@ def append(reply: bytes, owner: dns.name.Name, data: SignatureData) -> bytes:
         len(wire).to_bytes(2, "big"),
         wire,
     )
+
+
+def _wire(name: dns.name.Name) -> bytes:
+    wire = name.to_wire()
+    assert wire is not None  # only None when writing to a file  # noqa: S101
+    return wire
 
 
 def _read(request: Request) -> tuple[dns.name.Name, SignatureData]:

@@ -1,0 +1,247 @@
+"""Where parts meet: the only module that names concrete adapters, and what each role process is made of.
+
+Adapters are imported only when a region's settings choose them.
+"""
+
+import asyncio
+import base64
+import os
+import secrets
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fencepost.core.traffic.dns_enactor import EnactorSettings
+from fencepost.core.traffic.dns_planner import PlannerSettings
+from fencepost.core.traffic.janitor import JanitorSettings
+from fencepost.ports import DnsPort, Misconfigured, StorePort
+from fencepost.roles import configuration, heartbeat
+from fencepost.roles.loop import Condition, Drill
+from fencepost.settings import Region
+from fencepost.settings.schema import Secret
+from fencepost.settings.secret import TsigKey, read_tsig_key
+
+if TYPE_CHECKING:
+    from fencepost.adapters.dns_rfc2136 import Rfc2136Dns
+
+Main = Callable[[], Coroutine[Any, Any, None]]
+
+
+def state_folder(region: Region) -> Path:
+    """Where a region's files are: the embedded domain, local files, logs, processes.json."""
+    given = os.environ.get("STATE_DIRECTORY")
+    if given:
+        return Path(given)
+    beside = Path(region.path).parent
+    own = Path(".fencepost") / region.name
+    return beside if beside.match(str(own)) else beside / own
+
+
+def open_store(region: Region, *, create: bool = False) -> StorePort:
+    """The region's store; one that is away raises from its calls, not here. Raises ``Misconfigured``.
+
+    ``create`` is for the planner alone: it makes the store where there is none, and keeps its log short.
+    """
+    from fencepost.adapters.store_sqlite import SqliteStore  # noqa: PLC0415
+
+    return SqliteStore.open(Path(region.store.path), create=create, checkpoints=create)
+
+
+def tsig_key(region: Region) -> TsigKey:
+    """The key that signs updates: the embedded server's own, or the one the file names. Raises ``Misconfigured``."""
+    secret = region.dns.key or Secret(file=str(state_folder(region) / "tsig.key"))
+    try:
+        return read_tsig_key(secret, os.environ)
+    except ValueError as error:
+        raise Misconfigured(str(error), where=region.path, hint="compare it with the server's key") from None
+
+
+def make_tsig_key(region: Region) -> None:
+    """Draw the embedded server's key on first start, readable by its user only (mode 0600)."""
+    path = state_folder(region) / "tsig.key"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError:
+        return
+    secret = base64.b64encode(secrets.token_bytes(32)).decode()
+    with os.fdopen(fd, "w") as file:
+        file.write(f'key "fencepost-{region.name}" {{\n  algorithm hmac-sha256;\n  secret "{secret}";\n}};\n')
+
+
+def open_dns(region: Region) -> "dict[str, Rfc2136Dns]":
+    """A DNS port for each of the region's domains. Raises ``Misconfigured``."""
+    from fencepost.adapters.dns_rfc2136 import Rfc2136Dns, Rfc2136Settings  # noqa: PLC0415
+
+    key = tsig_key(region)
+    at = region.dns.listen if region.dns.provider == "embedded" else region.dns.server
+    if at is None:
+        raise Misconfigured("no DNS server is named", where=region.path, hint='write server = "192.0.2.53:53" in [dns]')
+    return {
+        domain: Rfc2136Dns(
+            Rfc2136Settings(
+                server=(at.host, at.port),
+                domain=domain,
+                owner=region.owner,
+                key_name=key.name,
+                key_algorithm=key.algorithm,
+                key_secret=base64.b64encode(key.secret).decode(),
+                notify=(at.host if at.host in ("127.0.0.1", "::1") else "127.0.0.1", 0),
+            )
+        )
+        for domain in region.dns.domains
+    }
+
+
+def enactor_settings(region: Region, zone: str) -> EnactorSettings:
+    """An enactor's settings; each zone's starts at its own place in the list, so that three don't begin alike."""
+    names = sorted(endpoint.name for endpoint in region.endpoints)
+    at = region.zones.index(zone) * len(names) // len(region.zones) if zone in region.zones and names else 0
+    return EnactorSettings(f"enactor/{zone}", region.owner, cursor=names[at - 1] if at else "")
+
+
+def drill_of(region: Region, role: str) -> Drill | None:
+    """A role's drill, in regions that allow them."""
+    return Drill(state_folder(region) / "drills", role) if region.drills else None
+
+
+def enactor_main(region: Region, zone: str) -> Main:
+    """The enactor of a zone."""
+
+    async def main() -> None:
+        from fencepost.roles.enactor import run_enactor  # noqa: PLC0415
+
+        name, condition = f"enactor/{zone}", Condition()
+        store, dns = open_store(region), open_dns(region)
+        file = state_folder(region) / f"enactor-{zone}.known"
+        notify = [await port.listen() for port in dns.values()]
+        async with asyncio.TaskGroup() as group:
+            group.create_task(heartbeat.beat(name, store, condition, " ".join(f"{host}:{port}" for host, port in notify)))
+            ports: dict[str, DnsPort] = dict(dns)
+            group.create_task(
+                run_enactor(enactor_settings(region, zone), ports, store, file, condition, drill_of(region, name))
+            )
+
+    return main
+
+
+def planner_main(region: Region) -> Main:
+    """The planner, with the load balancers beside it, and the keeper of the configuration row."""
+
+    async def main() -> None:
+        from fencepost.roles.load_balancer import run_load_balancers  # noqa: PLC0415
+        from fencepost.roles.planner import run_planner  # noqa: PLC0415
+
+        condition = Condition()
+        store = open_store(region, create=True)
+        planning, balancing = open_dns(region), open_dns(region)
+        notify = [await port.listen() for port in planning.values()]
+        settings = PlannerSettings("planner", region.owner, gather=region.dns.gather_ns)
+        async with asyncio.TaskGroup() as group:
+            group.create_task(heartbeat.beat("planner", store, condition, " ".join(f"{host}:{port}" for host, port in notify)))
+            group.create_task(configuration.keep(store, region))
+            group.create_task(run_planner(settings, dict(planning), store, condition, drill_of(region, "planner")))
+            group.create_task(run_load_balancers("load balancer", dict(balancing), store, condition))
+
+    return main
+
+
+def janitor_main(region: Region) -> Main:
+    """The clean-up."""
+
+    async def main() -> None:
+        from fencepost.roles.janitor import run_janitor  # noqa: PLC0415
+
+        condition = Condition()
+        store = open_store(region)
+        async with asyncio.TaskGroup() as group:
+            group.create_task(heartbeat.beat("janitor", store, condition))
+            group.create_task(
+                run_janitor(JanitorSettings(), region.owner, dict(open_dns(region)), store, condition, drill_of(region, "janitor"))
+            )
+
+    return main
+
+
+def dns_main(region: Region) -> Main:
+    """The embedded DNS server. It needs no store; with one, it learns who wants to be told of changes."""
+
+    async def main() -> None:
+        from fencepost.roles.dns_server import DnsServer, DnsServerSettings  # noqa: PLC0415
+        from fencepost.roles.dns_server.listeners import tell_whom_to_notify  # noqa: PLC0415
+
+        key = tsig_key(region)
+        server = DnsServer(
+            DnsServerSettings(
+                domains=region.dns.domains,
+                data=str(state_folder(region) / "domain.db"),
+                listen=str(region.dns.listen),
+                keys={key.name: (key.algorithm, base64.b64encode(key.secret).decode())},
+                transfer=region.dns.transfer,
+            )
+        )
+        await server.start()
+        store, condition = open_store(region), Condition()
+        try:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(heartbeat.beat("dns", store, condition))
+                group.create_task(tell_whom_to_notify(store, server))
+        finally:
+            await server.stop()
+
+    return main
+
+
+ROLES: dict[str, Callable[..., Main]] = {
+    "planner": planner_main,
+    "enactor": enactor_main,
+    "janitor": janitor_main,
+    "dns": dns_main,
+}
+"""Each role's name as ``fencepost run`` takes it; enactor and checker are one a zone."""
+
+A_ZONE = ("enactor", "checker")
+
+
+def roles_of(region: Region) -> dict[str, Main]:
+    """Every role process of a region, by name, in the order in which they are best started."""
+    embedded = {"dns": dns_main(region)} if region.dns.provider == "embedded" else {}
+    return (
+        embedded
+        | {"planner": planner_main(region)}
+        | {f"enactor/{zone}": enactor_main(region, zone) for zone in region.zones}
+        | {"janitor": janitor_main(region)}
+    )
+
+
+def targets_of(region: Region) -> dict[str, Main]:
+    """Stand-ins for a sample region's targets, a process each."""
+    from fencepost.dev import target  # noqa: PLC0415
+
+    found: dict[str, Main] = {}
+    for pool in region.pools:
+        for each in pool.targets:
+            settings = target.TargetSettings(each.address, each.port or pool.probe.url.port)
+            found[f"target/{each.address}"] = lambda settings=settings: target.run(settings)  # type: ignore[misc]
+    return found
+
+
+def import_shared(region: Region) -> None:
+    """Import what several role processes need, before they are forked: it is loaded and held in memory once."""
+    import dns.message  # noqa: F401, PLC0415
+    import uvloop  # noqa: F401, PLC0415
+
+    import fencepost.adapters.dns_rfc2136  # noqa: PLC0415
+    import fencepost.adapters.store_sqlite  # noqa: PLC0415
+    import fencepost.roles.enactor  # noqa: PLC0415
+    import fencepost.roles.janitor  # noqa: PLC0415
+    import fencepost.roles.load_balancer  # noqa: PLC0415
+    import fencepost.roles.planner  # noqa: F401, PLC0415
+
+    if region.dns.provider == "embedded":
+        import fencepost.roles.dns_server  # noqa: F401, PLC0415
+
+
+def stuck_writer(region: Region) -> Callable[[], int | None]:
+    """Asks who has held the store's write lock for more than 10 s."""
+    return lambda: None

@@ -1,0 +1,92 @@
+"""Which region a command is about, and the sample's place on disk."""
+
+import os
+import shutil
+import sys
+from importlib import resources
+from pathlib import Path
+
+from fencepost.ports import Misconfigured
+from fencepost.settings import Region, load
+from fencepost.settings.lookup import find_config
+
+SAMPLE_FOLDER = Path(".fencepost/demo")
+
+
+def pointer() -> Path | None:
+    """Where the place of a running sample is noted for this user, if the system has such a folder."""
+    runtime = os.environ.get("XDG_RUNTIME_DIR")
+    return Path(runtime) / "fencepost-sample" if runtime and Path(runtime).is_dir() else None
+
+
+def samples() -> list[Path]:
+    """The files of samples that may run here, likeliest first."""
+    found = []
+    noted = pointer()
+    if noted is not None and noted.is_file():
+        found.append(Path(noted.read_text().strip()))
+    found.append(Path.cwd() / SAMPLE_FOLDER / "region.toml")
+    return found
+
+
+def region_of(config: str | None) -> Region:
+    """The region that a command means. Raises ``Misconfigured`` if there is none, ``SettingsError`` if it is wrong."""
+    found = find_config(config, os.environ, Path.cwd(), samples())
+    if found is None:
+        raise Misconfigured(
+            "no region.toml here", where=str(Path.cwd()), hint="fencepost init  writes one;  fencepost up  runs a sample"
+        )
+    return load(shown(found.path))
+
+
+def shown(path: Path) -> str:
+    """A path as a person would write it: relative if it is below the current folder."""
+    try:
+        return str(path.relative_to(Path.cwd()))
+    except ValueError:
+        return str(path)
+
+
+def place_sample(*, fresh: bool) -> Path:
+    """The sample's region.toml in this folder, written on first use; ``fresh`` clears what an earlier run left."""
+    folder = Path.cwd() / SAMPLE_FOLDER
+    if fresh and folder.exists():
+        refuse_if_running(folder)
+        shutil.rmtree(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / "region.toml"
+    if not path.exists():
+        path.write_text(resources.files("fencepost.dev").joinpath("sample.toml").read_text())
+    noted = pointer()
+    if noted is not None:
+        noted.write_text(f"{path}\n")
+    return path
+
+
+def refuse_if_running(folder: Path) -> None:
+    """Raise ``Misconfigured`` if a supervisor of this folder lives."""
+    pid = running_supervisor(folder)
+    if pid is not None:
+        raise Misconfigured(
+            f"this region runs already (supervisor pid {pid})", where=str(folder), hint=f"end it first:  kill {pid}"
+        )
+
+
+def running_supervisor(folder: Path) -> int | None:
+    """The pid of the supervisor that holds this folder, or None."""
+    import fcntl  # noqa: PLC0415
+
+    try:
+        with (folder / "supervisor.lock").open("r+") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except FileNotFoundError:
+        return None
+    except BlockingIOError:
+        text = (folder / "supervisor.lock").read_text().strip()
+        return int(text) if text.isdigit() else 0
+    return None
+
+
+def note(text: str) -> None:
+    """Progress or a note, on stderr."""
+    print(text, file=sys.stderr)

@@ -1,0 +1,102 @@
+"""A role as an operating system process: its log, its signals, its event loop.
+
+Processes are forked from a parent that has imported what they share and runs no event loop and no thread of its own, so
+ten of them are ready in a fraction of a second and share their code in memory.
+"""
+
+import asyncio
+import ctypes
+import logging
+import logging.handlers
+import os
+import signal
+import sys
+import traceback
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any, NoReturn
+
+from fencepost.ports import PortError
+
+log = logging.getLogger(__name__)
+
+_PR_SET_PDEATHSIG = 1
+LOG_BYTES = 4 * 2**20
+
+
+def fork(name: str, main: Callable[[], Coroutine[Any, Any, None]], folder: Path, *, log_to_stderr: bool = False) -> int:
+    """Start ``main`` in a new process that ends with this one; its pid. Call it from a process without threads."""
+    parent = os.getpid()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    pid = os.fork()
+    if pid:
+        return pid
+    end_with_parent(parent)
+    code = 1
+    try:
+        code = run(name, main, folder, log_to_stderr=log_to_stderr)
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        leave(code)
+
+
+def leave(code: int) -> NoReturn:
+    """End a forked child without running what its parent meant to run at exit."""
+    logging.shutdown()
+    sys.stderr.flush()
+    os._exit(code)
+
+
+def end_with_parent(parent: int) -> None:
+    """Have the kernel end this process when its parent dies, however it dies; it may have died already."""
+    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+    if os.getppid() != parent:
+        os._exit(0)
+
+
+def run(name: str, main: Callable[[], Coroutine[Any, Any, None]], folder: Path, *, log_to_stderr: bool = False) -> int:
+    """Run a role until SIGTERM, in this process; the exit code. Its log goes to ``folder/NAME.log``."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL if log_to_stderr else signal.SIG_IGN)
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    signal.set_wakeup_fd(-1)
+    write_log(name, folder, log_to_stderr=log_to_stderr)
+    import uvloop  # noqa: PLC0415  imported by who runs a loop, not by who reads --help
+
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        try:
+            runner.run(until_told(main))
+        except PortError as error:
+            log.error("%s: %s %s", name, error, error.hint)  # noqa: TRY400  a person reads this, not a traceback
+            return 2
+        except KeyboardInterrupt:
+            return 130
+        except Exception:
+            log.exception("%s: a defect; the supervisor starts it again", name)
+            return 70
+    return 0
+
+
+async def until_told(main: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    """Run ``main`` until it ends or the process is told to (SIGTERM)."""
+    task = asyncio.ensure_future(main())
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
+    try:
+        await task
+    except asyncio.CancelledError:
+        log.info("stopped")
+
+
+def write_log(name: str, folder: Path, *, log_to_stderr: bool) -> None:
+    """Send this process's log to its own file, bounded in size, or to stderr."""
+    folder.mkdir(parents=True, exist_ok=True)
+    handler: logging.Handler
+    if log_to_stderr:
+        handler = logging.StreamHandler()
+    else:
+        handler = logging.handlers.RotatingFileHandler(
+            folder / f"{name.replace('/', '-')}.log", maxBytes=LOG_BYTES, backupCount=1, delay=True
+        )
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname).1s %(message)s"))
+    logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)

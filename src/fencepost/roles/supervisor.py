@@ -1,0 +1,210 @@
+"""The supervisor: starts the roles, starts again what dies, ends what is stuck holding the store's write lock.
+
+It has no event loop and no thread, so that it can fork at any time. It never gives up on a role: waits grow to two
+seconds and stay there, and a role that keeps dying is said to, each time. It knows nothing of what the roles do; whether
+they do it is for the observer to say.
+"""
+
+import json
+import os
+import select
+import signal
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from msgspec import Struct
+
+RESTART_FIRST_S = 0.5
+RESTART_MOST_S = 2.0
+STEADY_S = 10.0
+"""A role that lived so long is started again after the first, short wait."""
+STOP_WITHIN_S = 5.0
+"""So long after SIGTERM comes SIGKILL."""
+
+
+class Spec(Struct, frozen=True):
+    """A process to keep alive: ``start`` forks it and returns its pid; ``again_s`` overrides how long a restart waits."""
+
+    name: str
+    start: Callable[[], int]
+    again_s: float | None = None
+
+
+class Child(Struct):
+    """A process as it is now. Times are on the monotonic clock; ``pid`` 0 means not running."""
+
+    spec: Spec
+    pid: int = 0
+    started: float = 0.0
+    due: float = 0.0
+    wait: float = RESTART_FIRST_S
+    restarts: int = 0
+    last_exit: str = ""
+
+
+class Supervisor:
+    """Keeps processes alive until told to stop.
+
+    ``tell`` is given each thing worth a line, as (name, text). ``stuck`` answers the pid of a process that has held the
+    store's write lock for too long, or None. ``reload`` is called at SIGHUP.
+    """
+
+    def __init__(
+        self,
+        specs: Sequence[Spec],
+        folder: Path,
+        tell: Callable[[str, str], None],
+        *,
+        stuck: Callable[[], int | None] = lambda: None,
+        reload: Callable[[], None] = lambda: None,
+    ) -> None:
+        self.children = [Child(spec) for spec in specs]
+        self.folder = folder
+        self.tell = tell
+        self.stuck = stuck
+        self.reload = reload
+        self.stopping = False
+        self.hung_up = False
+
+    def run(self, gone_fd: int | None = None) -> None:
+        """Supervise until SIGTERM, SIGINT, or ``gone_fd`` (a pipe from the process we work for) ends."""
+        reading, writing = os.pipe()
+        os.set_blocking(writing, False)
+        os.set_blocking(reading, False)
+        signal.set_wakeup_fd(writing)
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, self._stop)
+        signal.signal(signal.SIGHUP, self._hang_up)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        watched = [reading] + ([gone_fd] if gone_fd is not None else [])
+        try:
+            while not self.stopping:
+                self.step()
+                ready, _, _ = select.select(watched, [], [], self.pause())
+                if reading in ready:
+                    drain(reading)
+                if gone_fd is not None and gone_fd in ready:
+                    self.stopping = True
+        finally:
+            self.stop_all()
+            signal.set_wakeup_fd(-1)
+            os.close(reading)
+            os.close(writing)
+
+    def _stop(self, *_: object) -> None:
+        self.stopping = True
+
+    def _hang_up(self, *_: object) -> None:
+        self.hung_up = True
+
+    def step(self) -> None:
+        """Start what is due, reap what ended, end what is stuck."""
+        now = time.monotonic()
+        changed = self.reap(now)
+        for child in self.children:
+            if not child.pid and child.due <= now and not self.stopping:
+                child.pid = child.spec.start()
+                child.started = time.monotonic()
+                changed = True
+        if self.hung_up:
+            self.hung_up = False
+            self.reload()
+        pid = self.stuck()
+        if pid is not None:
+            self.end_stuck(pid)
+        if changed:
+            self.write()
+
+    def pause(self) -> float:
+        """How long nothing is due."""
+        now = time.monotonic()
+        waits = [child.due - now for child in self.children if not child.pid]
+        return max(0.0, min([1.0, *waits]))
+
+    def reap(self, now: float) -> bool:
+        """Take note of processes that ended; whether there were any."""
+        found = False
+        for child in self.children:
+            if not child.pid:
+                continue
+            pid, status = os.waitpid(child.pid, os.WNOHANG)
+            if pid:
+                self.ended(child, status, now)
+                found = True
+        return found
+
+    def ended(self, child: Child, status: int, now: float) -> None:
+        """Plan a process's restart and say how it ended."""
+        lived = now - child.started
+        child.wait = RESTART_FIRST_S if lived >= STEADY_S else min(child.wait * 1.5, RESTART_MOST_S)
+        again = child.spec.again_s if child.spec.again_s is not None else child.wait
+        if child.restarts == 0 and child.spec.again_s is None:
+            again = RESTART_FIRST_S
+        child.last_exit = how(status)
+        pid, child.pid, child.due = child.pid, 0, now + again
+        child.restarts += 1
+        often = f"; {child.restarts} times now" if lived < STEADY_S and child.restarts > 3 else ""
+        self.tell(child.spec.name, f"{child.last_exit} (pid {pid}), back in {again:.1f} s{often}")
+
+    def end_stuck(self, pid: int) -> None:
+        """End a process of ours that holds the store's write lock and doesn't move (a stopped one can't let go)."""
+        child = next((child for child in self.children if child.pid == pid), None)
+        if child is None:
+            return
+        self.tell(child.spec.name, f"held the store's write lock for over 10 s (pid {pid}); it is ended")
+        os.kill(pid, signal.SIGKILL)
+
+    def stop_all(self) -> None:
+        """End every process: politely, then at once."""
+        for child in self.children:
+            send(child.pid, signal.SIGTERM)
+            send(child.pid, signal.SIGCONT)
+        limit = time.monotonic() + STOP_WITHIN_S
+        while any(child.pid for child in self.children):
+            for child in self.children:
+                if child.pid and os.waitpid(child.pid, os.WNOHANG)[0]:
+                    child.pid = 0
+                elif child.pid and time.monotonic() > limit:
+                    send(child.pid, signal.SIGKILL)
+            time.sleep(0.01)
+        self.write()
+
+    def write(self) -> None:
+        """Make known who runs, for ``status``: ``processes.json`` in the region's folder, replaced whole."""
+        known = {
+            child.spec.name: {"pid": child.pid or None, "restarts": child.restarts, "last_exit": child.last_exit or None}
+            for child in self.children
+        }
+        path = self.folder / "processes.json"
+        try:
+            path.with_suffix(".new").write_text(json.dumps({"supervisor": os.getpid(), "processes": known}))
+            path.with_suffix(".new").replace(path)
+        except OSError as error:
+            self.tell("supervisor", f"can't write {path}: {error.strerror}")
+
+
+def how(status: int) -> str:
+    """How a process ended, in words."""
+    if os.WIFSIGNALED(status):
+        return f"died (signal {os.WTERMSIG(status)})"
+    code = os.waitstatus_to_exitcode(status)
+    return "ended" if code == 0 else f"ended (exit code {code})"
+
+
+def send(pid: int, number: int) -> None:
+    """Send a signal, unless there is nobody."""
+    if pid:
+        try:
+            os.kill(pid, number)
+        except ProcessLookupError:
+            pass
+
+
+def drain(fd: int) -> None:
+    """Empty a wake-up pipe."""
+    try:
+        while os.read(fd, 4096):
+            pass
+    except BlockingIOError:
+        pass
