@@ -1,0 +1,297 @@
+"""Answers per CPU second of the embedded DNS server, beside dnslib's server and Knot, measured with dnsperf.
+
+Run: ``python bench/dns_answers.py`` (about a minute). It prints, for each server, answers per second at full load,
+answers per CPU second of the server's process, and latencies at half of our full load, at the same rate for each.
+CPU seconds are read from /proc, so that a busy machine changes them little.
+
+    python bench/dns_answers.py update      updates, a transfer and memory, at 1,000 and 100,000 names
+"""
+
+import asyncio
+import contextlib
+import gc
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+from collections.abc import Iterator
+from pathlib import Path
+
+import dns.tsig
+import dns.update
+import uvloop
+
+from fencepost.roles.dns_server import DnsServer, DnsServerSettings
+from fencepost.roles.dns_server.contents import Change, Node, RecordSet
+
+HERE = "127.0.0.1"
+DOMAIN = "example.test"
+NAMES = 100
+SECRET = "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="
+SECONDS = 5
+MANY = 160  # endpoints in one update: what dnspython packs into 64 KiB
+
+
+def free_port() -> int:
+    """A port nobody has now."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
+        sock.bind((HERE, 0))
+        return int(sock.getsockname()[1])
+
+
+def zone_text(names: int) -> str:
+    """The domain in master file form: two addresses a name."""
+    lines = [f"$ORIGIN {DOMAIN}.", "@ 300 SOA ns hostmaster 1 3600 60 604800 5", "@ 300 NS ns", f"ns 300 A {HERE}"]
+    for index in range(names):
+        lines += [f"host{index} 30 A 192.0.2.{index % 250 + 1}", f"host{index} 30 A 198.51.100.{index % 250 + 1}"]
+    return "\n".join(lines) + "\n"
+
+
+def endpoint_update(start: int, stop: int, generation: int, *, first: bool = False) -> bytes:
+    """One signed update of endpoints, each with marker and addresses, fenced as an enactor's is."""
+    update = dns.update.UpdateMessage(DOMAIN)
+    for index in range(start, stop):
+        name, marker = f"host{index}", f"_fencepost.host{index}"
+        addresses = [f"192.0.2.{index % 250 + 1}", f"198.51.100.{index % 250 + 1}"]
+        if first:
+            update.absent(marker)
+        else:
+            update.present(marker, "TXT", marker_text(generation - 1))
+            update.present(name, "A", *addresses)
+            update.absent(name, "AAAA")
+            update.delete(marker, "TXT")
+            update.delete(name, "A")
+            update.delete(name, "AAAA")
+        update.add(marker, 30, "TXT", marker_text(generation))
+        update.add(name, 30, "A", *addresses)
+    update.use_tsig(dns.tsig.Key("writer.", SECRET, "hmac-sha256."))
+    return bytes(update.to_wire(max_size=65535))
+
+
+def marker_text(generation: int) -> str:
+    """A marker as long as ours are."""
+    return f'"fencepost=1 owner=demo store=a1b2 gen={generation} epoch=0 digest=0123456789abcdef writes={generation}"'
+
+
+async def send(port: int, wire: bytes) -> float:
+    """Send one update over TCP; seconds until it was answered NOERROR."""
+    reader, writer = await asyncio.open_connection(HERE, port)
+    start = time.perf_counter()
+    writer.write(len(wire).to_bytes(2, "big") + wire)
+    reply = await reader.readexactly(int.from_bytes(await reader.readexactly(2), "big"))
+    took = time.perf_counter() - start
+    writer.close()
+    assert reply[3] & 15 == 0, reply[3] & 15
+    return took
+
+
+def _settings(path: Path, port: int) -> DnsServerSettings:
+    return DnsServerSettings((DOMAIN,), str(path / "domain.db"), f"{HERE}:{port}", {"writer": ("hmac-sha256", SECRET)})
+
+
+def serve_ours(path: Path, port: int) -> None:
+    """Our server, for ever."""
+
+    async def main() -> None:
+        server = DnsServer(_settings(path, port))
+        await server.start()
+        await send(server.port, endpoint_update(0, NAMES, 1, first=True))
+        print("ready", flush=True)
+        await asyncio.Event().wait()
+
+    uvloop.run(main())
+
+
+def serve_dnslib(port: int) -> None:
+    """dnslib's own server with its zone resolver, for ever."""
+    from dnslib.server import BaseResolver, DNSLogger, DNSServer
+    from dnslib.zoneresolver import ZoneResolver
+
+    resolver: BaseResolver = ZoneResolver(zone_text(NAMES))
+    server = DNSServer(resolver, port=port, address=HERE, logger=DNSLogger("-request,-reply,-truncated,-error"))
+    print("ready", flush=True)
+    server.start()
+
+
+@contextlib.contextmanager
+def process(kind: str, path: Path, port: int) -> Iterator[int]:
+    """A server as a process of its own; gives its id."""
+    if kind == "knot":
+        (path / "example.zone").write_text(zone_text(NAMES))
+        (path / "knot.conf").write_text(
+            f"server:\n    rundir: {path}\n    listen: {HERE}@{port}\n    udp-workers: 1\n    tcp-workers: 1\n"
+            f"    background-workers: 1\ndatabase:\n    storage: {path}\n"
+            f"zone:\n  - domain: {DOMAIN}\n    file: {path}/example.zone\n    storage: {path}\n"
+        )
+        command = ["/usr/sbin/knotd", "-c", str(path / "knot.conf")]
+        found = subprocess.Popen(command, stdout=subprocess.DEVNULL, text=True)
+        time.sleep(1.5)
+    else:
+        found = subprocess.Popen(
+            [sys.executable, __file__, "serve", kind, str(path), str(port)], stdout=subprocess.PIPE, text=True
+        )
+        assert found.stdout is not None
+        found.stdout.readline()
+    try:
+        yield found.pid
+    finally:
+        found.send_signal(signal.SIGTERM)
+        found.wait(10)
+
+
+def cpu_seconds(pid: int) -> float:
+    """User and system time of a process so far."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def dnsperf(port: int, queries: Path, *more: str) -> tuple[float, float, str]:
+    """Answers a second, share lost in percent, and the whole output."""
+    out = subprocess.run(
+        ["dnsperf", "-s", HERE, "-p", str(port), "-d", str(queries), "-l", str(SECONDS), "-c", "8", *more],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    rate = re.search(r"Queries per second:\s+([\d.]+)", out)
+    lost = re.search(r"Queries lost:\s+\d+ \(([\d.]+)%\)", out)
+    assert rate, out
+    return float(rate[1]), float(lost[1]) if lost else 0.0, out
+
+
+def quantiles(port: int, queries: Path, rate: float) -> tuple[float, float]:
+    """Median and 99th percentile latency in ms at a steady rate."""
+    _, _, out = dnsperf(port, queries, "-v", "-Q", str(int(rate)))
+    seen = sorted(float(found) for found in re.findall(r"^> NOERROR \S+ \S+ ([\d.]+)", out, re.MULTILINE))
+    assert seen, out
+    return seen[len(seen) // 2] * 1000, seen[len(seen) * 99 // 100] * 1000
+
+
+def compare(kinds: list[str]) -> None:
+    """The table."""
+    with tempfile.TemporaryDirectory() as text:
+        path = Path(text)
+        queries = path / "queries"
+        queries.write_text("".join(f"host{index}.{DOMAIN} A\n" for index in range(NAMES)))
+        half = 0.0
+        for kind in kinds:
+            here = path / kind
+            here.mkdir()
+            port = free_port()
+            with process(kind, here, port) as pid:
+                before = cpu_seconds(pid)
+                rate, lost, _ = dnsperf(port, queries)
+                used = cpu_seconds(pid) - before
+                half = half or rate / 2
+                p50, p99 = quantiles(port, queries, half) if kind != "dnslib" else (0.0, 0.0)
+                print(
+                    f"{kind:8} {rate:9.0f}/s  {rate * SECONDS / used:9.0f} per CPU s  lost {lost:.1f} %"
+                    f"  at {half:.0f}/s: p50 {p50:.3f} ms  p99 {p99:.3f} ms",
+                    flush=True,
+                )
+
+
+def updates() -> None:
+    """One change, many endpoints in one message, memory and a transfer, in a small domain and in a large one."""
+
+    async def fill(path: Path, names: int) -> None:
+        server = DnsServer(_settings(path, 0))
+        (apex,) = (b"\x07example\x04test\0",)
+        await server.start()
+        strings = marker_text(1).strip('"').encode()
+        marker = (RecordSet(16, 30, (bytes((len(strings),)) + strings,)),)
+        for start in range(0, names, 10_000):
+            nodes: dict[bytes, Node] = {}
+            for index in range(start, min(names, start + 10_000)):
+                label = f"host{index}".encode()
+                owner = bytes((len(label),)) + label + apex
+                last = index % 250 + 1
+                nodes[owner] = (RecordSet(1, 30, (bytes((192, 0, 2, last)), bytes((198, 51, 100, last)))),)
+                nodes[b"\x0a_fencepost" + owner] = marker
+            contents = server.domains[apex]
+            soa = (contents.soa.rdatas[0],)
+            await server.handler.commit(contents, Change(contents.serial, contents.serial, nodes, soa, soa))
+        await server.stop()
+
+    async def measure(path: Path, names: int) -> None:
+        begun = time.perf_counter()
+        server = DnsServer(_settings(path, 0))
+        await server.start()
+        ready = time.perf_counter() - begun
+        gc.collect()
+        gc.freeze()  # as `run` does
+        memory = resident_mib()
+        many, one = [], []
+        for generation in range(2, 7):
+            many.append(await send(server.port, endpoint_update(0, MANY, generation)))
+        for generation in range(2, 22):
+            one.append(await send(server.port, endpoint_update(300, 301, generation)))
+        size = len(endpoint_update(0, MANY, 7))
+        begun = time.perf_counter()
+        proc = await asyncio.create_subprocess_exec(
+            "dig", f"@{HERE}", "-p", str(server.port), DOMAIN, "AXFR", "-y", f"hmac-sha256:writer:{SECRET}",
+            stdout=asyncio.subprocess.PIPE,
+        )  # fmt: skip
+        stalls = await _stalls(proc)
+        print(
+            f"{names:7} names: ready in {ready:.2f} s, {memory:.0f} MiB; {MANY} endpoints ({size} bytes) in"
+            f" {sorted(many)[2] * 1000:.1f} ms, one in {sorted(one)[10] * 1000:.2f} ms;"
+            f" AXFR by dig {time.perf_counter() - begun:.2f} s, longest stall {stalls * 1000:.1f} ms",
+            flush=True,
+        )
+        await server.stop()
+
+    with tempfile.TemporaryDirectory(dir=os.environ.get("BENCH_DIR")) as text:
+        for names in (1_000, 100_000):
+            path = Path(text) / str(names)
+            path.mkdir()
+            for work in (fill, measure):
+                child = os.fork()
+                if child == 0:
+                    try:
+                        uvloop.run(work(path, names))
+                        os._exit(0)
+                    except BaseException:
+                        traceback.print_exc()
+                        os._exit(1)
+                os.waitpid(child, 0)
+
+
+async def _stalls(proc: asyncio.subprocess.Process) -> float:
+    """The longest time that the loop took no turn while a transfer ran, in seconds."""
+    assert proc.stdout is not None
+    draining = asyncio.create_task(proc.stdout.read())
+    longest, last = 0.0, time.perf_counter()
+    while not draining.done():
+        await asyncio.sleep(0.0005)
+        now = time.perf_counter()
+        longest, last = max(longest, now - last), now
+    return longest
+
+
+def resident_mib() -> float:
+    """Memory of this process."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / (1 << 20)
+
+
+def main() -> None:
+    """Pick what to run."""
+    arguments = sys.argv[1:]
+    if arguments[:1] == ["serve"]:
+        kind, path, port = arguments[1], Path(arguments[2]), int(arguments[3])
+        serve_ours(path, port) if kind == "ours" else serve_dnslib(port)
+        return
+    if arguments[:1] == ["update"]:
+        updates()
+        return
+    compare(["ours", "dnslib", *(["knot"] if shutil.which("knotd", path="/usr/sbin:/usr/bin") else [])])
+
+
+if __name__ == "__main__":
+    main()

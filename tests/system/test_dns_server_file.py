@@ -1,0 +1,236 @@
+"""The domain's file: what is answered NOERROR is on disk, and what is wrong with a file is said clearly."""
+
+import os
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import dns.query
+import dns.rcode
+import pytest
+from dns_server_running import DOMAIN, HERE, new_update, running, settings_in
+
+from fencepost.ports import Misconfigured, PortError, Unavailable
+from fencepost.roles.dns_server.file import DomainFile
+
+CHILD = """
+import asyncio, sys
+sys.path.insert(0, sys.argv[2])
+from pathlib import Path
+from dns_server_running import settings_in
+from fencepost.roles.dns_server import DnsServer
+async def main():
+    server = DnsServer(settings_in(Path(sys.argv[1])))
+    await server.start()
+    print(server.port, flush=True)
+    await asyncio.Event().wait()
+asyncio.run(main())
+"""
+
+
+def test_what_was_answered_noerror_survives_a_kill(tmp_path: Path) -> None:
+    """October 2025 incident, in small: a generation must not fall because the server died just after its answer."""
+    command = [sys.executable, "-c", CHILD, str(tmp_path), str(Path(__file__).parent)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:
+        assert child.stdout is not None
+        port = int(child.stdout.readline())
+        for number in range(5):
+            update = new_update()
+            update.replace("api", 30, "A", f"192.0.2.{number}")
+            assert dns.query.tcp(update, HERE, timeout=10, port=port).rcode() == dns.rcode.NOERROR
+        os.kill(child.pid, signal.SIGKILL)
+    with running(settings_in(tmp_path)) as server:
+        assert server.values(f"api.{DOMAIN}") == ["192.0.2.4"]
+        assert server.serial() == 6
+
+
+def test_every_commit_is_synced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """SQLite's own documentation: in WAL mode only FULL keeps a commit through a power cut."""
+    opened: list[sqlite3.Connection] = []
+    connect = sqlite3.connect
+
+    def watched(*args: Any, **kwargs: Any) -> sqlite3.Connection:
+        opened.append(connect(*args, **kwargs))
+        return opened[-1]
+
+    monkeypatch.setattr(sqlite3, "connect", watched)
+    file = DomainFile(tmp_path / "domain.db")
+    (db,) = opened
+    assert db.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+    assert db.execute("PRAGMA synchronous").fetchone() == (2,)
+    file.close()
+
+
+def _fails(path: Path, wanted: type[PortError], *words: str) -> None:
+    with pytest.raises(wanted) as caught, running(settings_in(path)):
+        pass
+    assert all(word in str(caught.value) for word in words), str(caught.value)
+    assert caught.value.hint
+    assert str(path) in caught.value.where
+
+
+def _made(path: Path) -> Path:
+    """A good file with something in it."""
+    with running(settings_in(path)) as server:
+        update = new_update()
+        for index in range(300):
+            update.add(f"host{index}", 30, "A", "192.0.2.1")
+        assert server.update(update, tcp=True) == "NOERROR"
+    return path / "domain.db"
+
+
+def test_a_second_server_on_the_same_file_is_refused(tmp_path: Path) -> None:
+    """One process owns the file: two would each serve what the other doesn't know of."""
+    with running(settings_in(tmp_path)):
+        _fails(tmp_path, Misconfigured, "another process owns")
+    _made(tmp_path)
+
+
+def test_a_file_of_something_else_is_not_touched(tmp_path: Path) -> None:
+    """Text, a foreign database, a newer version of ours: each said, none changed."""
+    path = tmp_path / "domain.db"
+    path.write_bytes(b"not a database, but long enough to look at" * 40)
+    before = path.read_bytes()
+    _fails(tmp_path, Misconfigured, "damaged or something else")
+    assert path.read_bytes() == before
+    path.unlink()
+    with sqlite3.connect(path) as db:
+        db.execute("CREATE TABLE theirs (x)")
+    db.close()
+    _fails(tmp_path, Misconfigured, "no domain's file")
+    path.unlink()
+    _made(tmp_path)
+    with sqlite3.connect(path) as db:
+        db.execute("PRAGMA user_version = 2")
+    db.close()
+    _fails(tmp_path, Misconfigured, "version 2", "version 1 is wanted")
+
+
+@pytest.mark.parametrize("damage", ["middle", "half", "rows", "serial"])
+def test_a_damaged_file_is_noticed_at_the_start(tmp_path: Path, damage: str) -> None:
+    """A server that starts on half its records would take endpoints away: it must not start."""
+    path = _made(tmp_path)
+    if damage in ("rows", "serial"):
+        change = "SET rdatas = X'FFFF00'" if damage == "rows" else "SET name = X'0178' WHERE type = 6"
+        with sqlite3.connect(path) as db:
+            db.execute(f"UPDATE record_set {change}")
+        db.close()
+    else:
+        content = bytearray(path.read_bytes())
+        if damage == "half":
+            content = content[: len(content) // 2]
+        else:
+            content[4096:] = bytes(b ^ 0x55 for b in content[4096:])
+        path.write_bytes(content)
+    _fails(tmp_path, Misconfigured, "damaged")
+
+
+def test_a_directory_that_is_missing_and_a_read_only_file_are_said(tmp_path: Path) -> None:
+    """Misconfigured: no retry mends these."""
+    with pytest.raises(Misconfigured) as caught, running(settings_in(tmp_path, data=str(tmp_path / "no" / "d.db"))):
+        pass
+    assert "can't open" in str(caught.value)
+    path = _made(tmp_path)
+    path.chmod(0o444)
+    if os.access(path, os.W_OK):  # root may write anyway: a file that can't be written at all stands in
+        path.unlink()
+        path.mkdir()
+    _fails(tmp_path, Misconfigured, "can't write")
+
+
+def test_a_full_disk_refuses_the_update_and_keeps_answering(tmp_path: Path) -> None:
+    """SERVFAIL, nothing changed, and later updates work when there is room again; the limit is SQLite's own here."""
+    with running(settings_in(tmp_path)) as server:
+        file = server.server.handler._file
+        (pages,) = file._db.execute("PRAGMA page_count").fetchone()
+        file._db.execute(f"PRAGMA max_page_count = {pages}")
+        update = new_update()
+        for index in range(500):
+            update.add(f"host{index}", 30, "A", "192.0.2.1")
+        assert server.update(update, tcp=True) == "SERVFAIL"
+        assert server.server.counters.updates == {"SERVFAIL": 1}
+        assert server.ask(f"host1.{DOMAIN}").rcode() == dns.rcode.NXDOMAIN
+        assert server.serial() == 1
+        file._db.execute("PRAGMA max_page_count = 100000")
+        assert server.update(update, tcp=True) == "NOERROR"
+    with running(settings_in(tmp_path)) as server:
+        assert server.values(f"host499.{DOMAIN}") == ["192.0.2.1"]
+
+
+def test_the_kinds_of_errors_of_sqlite_are_told_apart(tmp_path: Path) -> None:
+    """What may pass by itself or when space is freed is Unavailable; what a person must mend is Misconfigured."""
+    from fencepost.roles.dns_server.file import _told
+
+    for error, wanted in (
+        (sqlite3.OperationalError("database or disk is full"), Unavailable),
+        (sqlite3.OperationalError("attempt to write a readonly database"), Misconfigured),
+        (sqlite3.OperationalError("disk I/O error"), Unavailable),
+        (sqlite3.DatabaseError("database disk image is malformed"), Misconfigured),
+    ):
+        with pytest.raises(wanted), _told(tmp_path):
+            raise error
+
+
+def test_a_changed_setting_takes_effect_and_other_domains_wait_in_the_file(tmp_path: Path) -> None:
+    """negative_ttl_s is put into the SOA at the start; a domain left out of the settings is kept for its return."""
+    with running(settings_in(tmp_path, domains=("example.test", "other.test"))) as server:
+        update = new_update("other.test.")
+        update.add("x", 30, "A", "192.0.2.1")
+        assert server.update(update) == "NOERROR"
+    with running(settings_in(tmp_path, negative_ttl_s=7)) as server:
+        assert server.ask(f"nope.{DOMAIN}").authority[0].ttl == 7
+        assert server.serial() == 2
+        assert server.ask("x.other.test").rcode() == dns.rcode.REFUSED
+    with running(settings_in(tmp_path, domains=("other.test",))) as server:
+        assert server.values("x.other.test") == ["192.0.2.1"]
+
+
+def test_the_file_can_be_copied_while_the_server_runs(tmp_path: Path) -> None:
+    """SQLite's backup works beside us, so a person can save and look at the domain."""
+    with running(settings_in(tmp_path)) as server:
+        update = new_update()
+        update.add("api", 30, "A", "192.0.2.1")
+        assert server.update(update) == "NOERROR"
+        saved = tmp_path / "saved"
+        saved.mkdir()
+        source, copy = sqlite3.connect(tmp_path / "domain.db"), sqlite3.connect(saved / "domain.db")
+        source.backup(copy)
+        source.close()
+        copy.close()
+        shutil.copy(saved / "domain.db", saved / "other.db")
+    with running(settings_in(saved)) as server:
+        assert server.values(f"api.{DOMAIN}") == ["192.0.2.1"]
+
+
+@pytest.mark.parametrize(("changed", "words"), [
+    ({"listen": "localhost:53"}, "not an address and port"),
+    ({"listen": "127.0.0.1"}, "not an address and port"),
+    ({"keys": {"k": ("hmac-md5", "AAAA")}}, "unknown TSIG algorithm"),
+    ({"keys": {"k": ("hmac-sha256", "not base64!")}}, "isn't base64"),
+    ({"domains": ()}, "no domain"),
+    ({"domains": ("a..b",)}, "label"),
+    ({"transfer": ("everyone",)}, "not an address"),
+    ({"notify": ("somewhere",)}, "not an address and port"),
+])  # fmt: skip
+def test_settings_that_can_not_work_are_refused_with_a_hint(
+    tmp_path: Path, changed: dict[str, object], words: str
+) -> None:
+    """Misconfigured, each with what to write instead; a secret is never printed."""
+    with pytest.raises(Misconfigured, match=words) as caught, running(settings_in(tmp_path, **changed)):
+        pass
+    assert "base64!" not in str(caught.value)
+
+
+def test_a_taken_port_is_said(tmp_path: Path) -> None:
+    """Misconfigured, with the port."""
+    with running(settings_in(tmp_path)) as server:
+        other = tmp_path / "other"
+        other.mkdir()
+        with pytest.raises(Misconfigured, match=str(server.port)), running(
+            settings_in(other, listen=f"{HERE}:{server.port}")
+        ):
+            pass
