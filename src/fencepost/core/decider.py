@@ -2,8 +2,8 @@
 
 It has no IO, clock or chance of its own, so the same class runs in a role's loop, in the simulator and under the
 explorer. Deciders are level-based: each pass reads what is, compares, and asks for the difference, so there is no
-program counter that a crash could leave in the middle. A serial decider has at most one call outstanding: of the effects
-it returns, only the last may await an answer, so answers need no ids.
+program counter that a crash could leave in the middle. A serial decider has at most one call outstanding: of the
+effects it returns, only the last may await an answer, so answers need no ids.
 """
 
 from typing import Protocol

@@ -31,7 +31,7 @@ class ReadHead(Effect, frozen=True, gc=False):
 
 
 class ReadInputs(Effect, frozen=True, gc=False):
-    """Read what the inputs ask of each endpoint, and the waiting orders, as one snapshot. Answered by ``InputsRead``."""
+    """Read what the inputs ask of each endpoint, and the waiting orders, as one snapshot. Answered: ``InputsRead``."""
 
 
 class Compare(Effect, frozen=True, gc=False):

@@ -60,7 +60,7 @@ class Standing(Struct, frozen=True, gc=False):
 
 
 class Surveyed(Event, frozen=True, gc=False):
-    """The endpoints whose inputs, orders, row and marker don't all agree; ``highest`` is the highest number in any marker."""
+    """The endpoints whose inputs, orders, row and marker don't agree; ``highest`` is any marker's highest number."""
 
     standings: tuple[Standing, ...]
     highest: int

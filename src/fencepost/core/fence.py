@@ -38,9 +38,10 @@ NEVER = Generation()
 
 
 class Hold(Struct, frozen=True, gc=False):
-    """A person's word about an endpoint, standing until its release or ``until_s`` (seconds since 1970; 0 = until released).
+    """A person's word about an endpoint, standing until released or ``until_s`` (seconds since 1970; 0 = no end).
 
-    ``id`` is the epoch at which it was placed. A release names it, so that a release meant for one hold can't end a later.
+    ``id`` is the epoch at which it was placed. A release names it, so that a release meant for one hold can't end a
+    later.
     """
 
     kind: HoldKind
@@ -74,9 +75,10 @@ _STRING_MAX = 255  # RFC 1035 section 3.3: a character-string's length is one by
 class Marker(Struct, frozen=True, gc=False):
     """What stands at ``_fencepost.<endpoint>``: who owns the endpoint, what is live, and whether a person holds it.
 
-    ``store`` is four hex digits of the identity of the store whose plan this is. ``writes`` counts the writes, for audit;
-    no promise needs it. ``content`` rides along when a hold stands (so that it outlives the store) or when weights differ
-    (so that a name server can draw by them); else it is None and the records themselves are all there is to know.
+    ``store`` is four hex digits of the identity of the store whose plan this is. ``writes`` counts the writes, for
+    audit; no promise needs it. ``content`` rides along when a hold stands (so that it outlives the store) or when
+    weights differ (so that a name server can draw by them); else it is None and the records themselves are all there is
+    to know.
     """
 
     owner: str
@@ -132,7 +134,13 @@ class Marker(Struct, frozen=True, gc=False):
         elif len(strings) > 1:
             return None
         return cls(
-            owner.decode(), store.decode(), Generation(int(epoch), int(number)), name.decode(), int(writes), hold, carried
+            owner.decode(),
+            store.decode(),
+            Generation(int(epoch), int(number)),
+            name.decode(),
+            int(writes),
+            hold,
+            carried,
         )
 
 

@@ -70,6 +70,7 @@ class Judgement(Struct, frozen=True, gc=False):
 
 
 DONE = Judgement(Kind.DONE)
+CONTESTED = "two stores with this owner replace each other"
 
 
 def judge(pair: Pair, owner: str) -> Judgement:
@@ -82,7 +83,7 @@ def judge(pair: Pair, owner: str) -> Judgement:
     if marker is not None and marker.owner != owner:
         return Judgement(Kind.FOREIGN, why=f"its owner is {marker.owner!r}")
     if row is not None and row.contested:
-        return restore(pair, marker, "two stores with this owner replace each other") if marker else Judgement(Kind.LEAVE)
+        return restore(pair, marker, CONTESTED) if marker else Judgement(Kind.LEAVE, why=CONTESTED)
     if marker is None:
         return unmarked(pair, owner)
     if row is None:

@@ -1,8 +1,8 @@
 """The promises about DNS, and what is needed to check them: shared by the explorer, the simulator and running roles.
 
-``never_backward`` and ``hold_stands`` speak of the last enacted generation and hold. That is remembered by the marker, and
-by the newest row where the marker is gone; when the last that remembers is destroyed by hand, the memory falls with it.
-:class:`Memory` keeps exactly that, one for each endpoint.
+``never_backward`` and ``hold_stands`` speak of the last enacted generation and hold. That is remembered by the marker,
+and by the newest row where the marker is gone; when the last that remembers is destroyed by hand, the memory falls with
+it. :class:`Memory` keeps exactly that, one for each endpoint.
 """
 
 from msgspec import Struct, structs
@@ -13,7 +13,7 @@ from fencepost.core.store import Row
 from fencepost.core.zone import Live, withdraws
 
 ALWAYS = {
-    "never_empty": "a published address family of an endpoint has an address, unless withdrawn or emptied by another writer",
+    "never_empty": "a published address family has an address, unless withdrawn or emptied by another writer",
     "never_backward": "an endpoint's live generation never falls",
     "never_torn": "at the primary, a reader sees one plan's set for an endpoint, whole",
     "inputs_never_backward": "no published plan is made from older inputs than its predecessor's",
@@ -24,7 +24,7 @@ ALWAYS = {
 """Name to meaning, of the promises that hold in every state."""
 
 EVENTUALLY = {
-    "converges": "from any reachable state, one live enactor, a planner and an answering provider reach the newest plan",
+    "converges": "from any reachable state one live enactor, a planner and an answering provider reach the newest plan",
 }
 """Name to meaning, of the promises about where things end."""
 
@@ -55,7 +55,7 @@ def enact(memory: Memory, live: Live, now: Instant = 0) -> tuple[Memory, str | N
 
 
 def undoes(memory: Memory, marker: Marker, now: Instant) -> bool:
-    """Whether the marker takes away a hold that neither its release nor its time has ended, nor a later hold replaces."""
+    """Whether the marker takes away a hold that neither release nor time has ended, nor a later hold replaces."""
     held = memory.held
     if held is None or held.ended(memory.released, now):
         return False

@@ -68,7 +68,7 @@ def content(weights: Mapping[str, int] | Iterable[str], ttl: int) -> Content:
 
 
 def record_digest(a: tuple[str, ...], aaaa: tuple[str, ...]) -> str:
-    """Names an exact set of addresses, 16 hex digits. Weights and TTL are left out: an unmarked set shows neither safely."""
+    """Names an exact set of addresses, 16 hex digits. No weights, no TTL: an unmarked set shows neither safely."""
     return sha256(f"{','.join(a)}|{','.join(aaaa)}".encode()).hexdigest()[:16]
 
 
@@ -83,7 +83,7 @@ def pack(value: Content) -> bytes:
 
 
 def unpack(text: bytes, *, v4: int, ttl: int) -> Content:
-    """The content that :func:`pack` made, of which the first ``v4`` addresses are IPv4; ``ValueError`` if it isn't one."""
+    """The content that :func:`pack` made, its first ``v4`` addresses IPv4; ``ValueError`` if it isn't one."""
     try:
         raw = base64.b64decode(text, validate=True)
     except binascii.Error as error:

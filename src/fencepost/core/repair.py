@@ -1,7 +1,8 @@
 """Break-glass repair: the one write a person makes without planner, enactors or store.
 
-It is fenced like every other (it requires exactly what it read), and its marker carries a hold, so that nothing undoes it
-before its release. In October 2025 the repair tools assumed a working enactor; this one needs a provider and nothing else.
+It is fenced like every other (it requires exactly what it read), and its marker carries a hold, so that nothing undoes
+it before its release. In October 2025 the repair tools assumed a working enactor; this one needs a provider and nothing
+else.
 """
 
 from fencepost.core.fence import NEVER, Foreign, Generation, Hold, Marker
@@ -11,12 +12,14 @@ from fencepost.core.store import Row
 from fencepost.core.zone import Change, Live
 
 
-def repair(live: Live, row: Row | None, value: Content, *, owner: str, store: str, now: Instant, until_s: int = 0) -> Change:
+def repair(
+    live: Live, row: Row | None, value: Content, *, owner: str, store: str, now: Instant, until_s: int = 0
+) -> Change:
     """The change that puts ``value`` in place of what stands, held until released (or until ``until_s``).
 
-    ``row`` is the newest row if the store answers; ``store`` the four digits to sign with when no marker stands. A family
-    that ``value`` doesn't speak of keeps its addresses. ``now`` is nanoseconds since 1970. Raises ``ValueError`` if the
-    name is another owner's, or nothing would be left to answer.
+    ``row`` is the newest row if the store answers; ``store`` the four digits to sign with when no marker stands. A
+    family that ``value`` doesn't speak of keeps its addresses. ``now`` is nanoseconds since 1970. Raises ``ValueError``
+    if the name is another owner's, or nothing would be left to answer.
     """
     if isinstance(live.marker, Foreign) or (live.marker is not None and live.marker.owner != owner):
         raise ValueError(f"{live.name} belongs to another owner: {live.marker.owner or 'unknown'}")
@@ -29,7 +32,7 @@ def repair(live: Live, row: Row | None, value: Content, *, owner: str, store: st
     known = row.generation if row is not None else NEVER
     epoch = max(max(stood.epoch, known.epoch) + 1, now // SECOND)
     number = stood.number if live.marker is not None else known.number
-    marker = Marker.of(
-        owner, live.marker.store if live.marker else store, Generation(epoch, number), kept, Hold("repair", epoch, until_s), 1
-    )
+    signed = live.marker.store if live.marker else store
+    hold = Hold("repair", epoch, until_s)
+    marker = Marker.of(owner, signed, Generation(epoch, number), kept, hold, 1)
     return Change(live.name, live, marker, kept, ("4" if kept.a else "") + ("6" if kept.aaaa else ""))

@@ -18,17 +18,17 @@ from fencepost.core.instant import Instant
 from fencepost.core.record_set import NOTHING, Content
 
 CONTESTED_AT = 3
-"""So many times another store of the same owner may replace our enacted row; then a person must say which store counts."""
+"""So many times another store of one owner may replace our enacted row; then a person must say which store counts."""
 
 
 class Row(Struct, frozen=True, gc=False):
     """What one endpoint should answer, as of the plan ``generation.number``.
 
-    ``store`` and ``nonce`` are stamped when it is published: the four digits its marker will carry, and its plan's nonce.
-    ``inputs`` is the input snapshot it was made from; ``released`` the highest hold id that a release has ended;
+    ``store`` and ``nonce`` are stamped when it is published: the four digits its marker will carry, and its plan's
+    nonce. ``inputs`` is the input snapshot it was made from; ``released`` the highest hold id that a release has ended;
     ``replaced`` how often another store's marker replaced an enacted row of this one; ``adopt`` the digest of the one
-    unmarked record set it may take over ("" = none). ``by``, ``reason`` and ``made_at`` (nanoseconds since 1970) are for
-    people and never enter DNS.
+    unmarked record set it may take over ("" = none). ``by``, ``reason`` and ``made_at`` (nanoseconds since 1970) are
+    for people and never enter DNS.
     """
 
     name: str
@@ -83,7 +83,8 @@ class Order(Struct, frozen=True, gc=False):
     """A person's order about one endpoint, waiting for a planner.
 
     ``content`` is the older plan's for a rollback; ``until_s`` the hold's expiry (seconds since 1970, 0 = until
-    released); ``hold`` the epoch a release names (it ends holds up to it); ``adopt`` the digest of the exact records seen.
+    released); ``hold`` the epoch a release names (it ends holds up to it); ``adopt`` the digest of the exact records
+    seen.
     """
 
     id: str
@@ -143,7 +144,7 @@ def stamped(plan: Plan, nonce: str) -> tuple[Head, tuple[Row, ...]]:
 
 
 def publish(tables: Tables, plan: Plan, nonce: str) -> Tables | None:
-    """The store after the plan, or None if its head has moved: then nothing changed and the plan is to be thrown away."""
+    """The store after the plan, or None if its head has moved: nothing changed, and the plan is to be thrown away."""
     if tables.head != plan.expected:
         return None
     head, rows = stamped(plan, nonce)

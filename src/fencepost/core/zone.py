@@ -1,9 +1,9 @@
 """A domain's endpoints as a DNS provider holds them, and the fenced transaction: the reference semantics.
 
-Every provider adapter must behave as :func:`transact` does (``tests/contracts`` runs one suite over all of them), and the
-simulator and explorer run on it directly. It is the rule *exact*: a change requires the exact marker **and** the exact
-addresses as read, or their absence. Requiring the marker alone isn't enough: a writer that saw "no marker" could come
-after another had written and someone had then deleted the marker by hand; the addresses give it away.
+Every provider adapter must behave as :func:`transact` does (``tests/contracts`` runs one suite over all of them), and
+the simulator and explorer run on it directly. It is the rule *exact*: a change requires the exact marker **and** the
+exact addresses as read, or their absence. Requiring the marker alone isn't enough: a writer that saw "no marker" could
+come after another had written and someone had then deleted the marker by hand; the addresses give it away.
 
 TTL can't be required by RFC 2136 (section 2.4.2 ignores it), so it isn't part of what is exact.
 """
@@ -20,7 +20,8 @@ from fencepost.core.record_set import Content
 class Live(Struct, frozen=True, gc=False):
     """One endpoint as last read from DNS: its marker (None if absent), addresses in canonical order, and their TTL.
 
-    ``other`` names record types at the endpoint's name that we don't write (CNAME, say): such a name isn't ours to take.
+    ``other`` names record types at the endpoint's name that we don't write (CNAME, say): such a name isn't ours to
+    take.
     """
 
     name: str
@@ -88,7 +89,7 @@ def lacks_family(value: Content, families: str) -> bool:
 
 
 def exact(live: Live, change: Change) -> bool:
-    """Whether an endpoint still stands exactly as the change's writer saw it (RFC 2136 section 2.4, value-dependent)."""
+    """Whether an endpoint stands exactly as the change's writer saw it (RFC 2136 section 2.4, value-dependent)."""
     seen = change.seen
     return live.marker == seen.marker and live.a == seen.a and live.aaaa == seen.aaaa
 
@@ -100,7 +101,7 @@ def after(live: Live, change: Change) -> Live:
 
 
 def transact(domain: Domain, batch: Batch) -> dict[str, Live] | None:
-    """The endpoints of ``batch`` as they stand after it, or None if any isn't as its writer saw it: then nothing changed."""
+    """The endpoints of ``batch`` after it, or None if any isn't as its writer saw it: then nothing changed."""
     replaced = {}
     for change in batch:
         live = domain.get(change.name) or Live(change.name)

@@ -4,21 +4,47 @@ from enum import Enum
 
 
 class Fault(Enum):
-    """What may happen to a region besides its own steps; a scenario says which, and how often."""
+    """What may happen to a region besides its own steps; a shape says which, and how often."""
 
     MARKER_DELETED = "marker-deleted"
     EMPTIED = "record-emptied"
     BOTH = "marker-and-record-deleted"
-    STORE_WIPED = "store-wiped"
-    REPAIR = "repair"
-    ROLLBACK = "rollback"
+    ALTERED = "record-altered"
+    UNMARKED = "marker-deleted-and-record-altered"
     FOREIGN = "foreign-marker"
+    STORE_WIPED = "store-wiped"
+    STORE_AWAY = "store-away"
+    UNKNOWN = "outcome-unknown"
     CRASH = "crash"
     DUPLICATE = "duplicate-delivery"
-    RELEASE = "release"
+    REPAIR = "repair"
+    ROLLBACK = "rollback"
     WITHDRAW = "withdraw"
+    RELEASE = "release"
+    ADOPT = "adopt"
     INPUT = "input-change"
 
+
+MEANING: dict[Fault, str] = {
+    Fault.MARKER_DELETED: "somebody deletes the marker and leaves the addresses",
+    Fault.EMPTIED: "somebody deletes the addresses and leaves the marker",
+    Fault.BOTH: "somebody deletes marker and addresses",
+    Fault.ALTERED: "somebody changes the addresses and leaves the marker",
+    Fault.UNMARKED: "somebody replaces marker and addresses by addresses of his own",
+    Fault.FOREIGN: "another region's marker comes to stand in place of ours",
+    Fault.STORE_WIPED: "the store is lost, and a new one has only what the configuration asks",
+    Fault.STORE_AWAY: "the store doesn't answer one call",
+    Fault.UNKNOWN: "the answer to one write is lost, whether or not it applied, now or later",
+    Fault.CRASH: "a part dies and is started anew; a write that it had sent may still arrive",
+    Fault.DUPLICATE: "a transaction is delivered a second time, any time later",
+    Fault.REPAIR: "a person sends a break-glass repair to the provider, which arrives any time later",
+    Fault.ROLLBACK: "a person orders the oldest kept plan's content back",
+    Fault.WITHDRAW: "the owner takes an endpoint away",
+    Fault.RELEASE: "a person ends the hold that stands in the marker",
+    Fault.ADOPT: "a person says that the unmarked addresses he sees may be taken over",
+    Fault.INPUT: "the inputs ask for other addresses",
+}
+"""Each fault in words, for help texts and documentation."""
 
 NINE: tuple[tuple[Fault, ...], ...] = (
     (Fault.MARKER_DELETED,),
@@ -32,3 +58,11 @@ NINE: tuple[tuple[Fault, ...], ...] = (
     (Fault.DUPLICATE,),
 )
 """The nine moves that the protocol was checked against, each alone; a repair or rollback comes with its release."""
+
+FURTHER: tuple[tuple[Fault, ...], ...] = (
+    (Fault.ALTERED,),
+    (Fault.UNMARKED, Fault.ADOPT),
+    (Fault.STORE_AWAY,),
+    (Fault.UNKNOWN,),
+)
+"""Four more: hand edits that keep or take the marker, a store that doesn't answer, and answers that are lost."""

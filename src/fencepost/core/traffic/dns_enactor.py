@@ -1,17 +1,17 @@
 """The DNS enactor: brings each endpoint's records to the newest row, by fenced writes, and heals what drifted.
 
-Three run, one a failure zone, and never talk to each other; any one is enough. A pass reads DNS, then the rows, compares,
-and commits what differs. The order matters: an enactor that sees no marker must act on a row read *after* it saw that, or
-a row remembered from before could be brought back once somebody deletes a newer marker by hand. Reading DNS first in
-every pass makes that no special case.
+Three run, one a failure zone, and never talk to each other; any one is enough. A pass reads DNS, then the rows,
+compares, and commits what differs. The order matters: an enactor that sees no marker must act on a row read *after* it
+saw that, or a row remembered from before could be brought back once somebody deletes a newer marker by hand. Reading
+DNS first in every pass makes that no special case.
 
-A commit requires exactly what was read (:mod:`fencepost.core.zone`), so however late it arrives it can do no harm: that is
-the step whose absence emptied DynamoDB's endpoint in October 2025. A refusal only says that something changed; the next
-pass finds out what: a newer marker (we were fenced) or drift. Batches save round trips; a batch refused twice is halved,
-so that one stale or bad endpoint can't hold up the others for ever, and passes start where the last left off.
+A commit requires exactly what was read (:mod:`fencepost.core.zone`), so however late it arrives it can do no harm: that
+is the step whose absence emptied DynamoDB's endpoint in October 2025. A refusal only says that something changed; the
+next pass finds out what: a newer marker (we were fenced) or drift. Batches save round trips; a batch refused twice is
+halved, so that one stale or bad endpoint can't hold up the others for ever, and passes start where the last left off.
 
-It goes on without the store: rows are then unknown, nothing new is written, and emptied or altered records are healed from
-the marker or the local file. The store may well sit behind the very endpoint that is empty.
+It goes on without the store: rows are then unknown, nothing new is written, and emptied or altered records are healed
+from the marker or the local file. The store may well sit behind the very endpoint that is empty.
 """
 
 from msgspec import Struct
@@ -23,7 +23,6 @@ from fencepost.core.jitter import jitter
 from fencepost.core.judge import Kind, judge
 from fencepost.core.zone import Change
 
-
 REFUSALS_MOST = 8
 """Counting further would change nothing, and a state that grows for ever can't be explored."""
 
@@ -33,8 +32,8 @@ class EnactorSettings(Struct, frozen=True, gc=False):
 
     ``name`` and ``owner`` appear in history and markers; ``batch`` is the most endpoints a transaction, ``batch_bytes``
     the most bytes (RFC 2136 over TCP takes 64 KiB, signature included); ``idle`` the longest sleep between passes;
-    ``retry`` the first wait after a failure and ``retry_most`` the longest; ``misconfigured`` the wait when only a person
-    can help. ``cursor`` is where the first pass starts, so that three enactors don't begin at the same endpoint.
+    ``retry`` the first wait after a failure and ``retry_most`` the longest; ``misconfigured`` the wait when only a
+    person can help. ``cursor`` is where the first pass starts, so that three enactors don't begin at the same endpoint.
     """
 
     name: str
@@ -57,7 +56,7 @@ class DnsEnactor(Struct, gc=False):
     refusals: int = 0
     failures: int = 0
 
-    def on(self, event: Event, now: Instant) -> tuple[Effect, ...]:
+    def on(self, event: Event, now: Instant) -> tuple[Effect, ...]:  # noqa: ARG002  it keeps no time
         """One step of a pass; see :class:`~fencepost.core.decider.Decider`."""
         match event:
             case Woke():
@@ -131,7 +130,7 @@ class DnsEnactor(Struct, gc=False):
 
 
 def wire_size(change: Change) -> int:
-    """An upper bound of the change's bytes in an RFC 2136 message: prerequisites, deletions and additions, uncompressed."""
+    """An upper bound of the change's bytes in an RFC 2136 message: nothing compressed."""
     name = len(change.name) + 16
     seen = change.seen
     addresses = len(seen.a) + len(change.content.a), len(seen.aaaa) + len(change.content.aaaa)

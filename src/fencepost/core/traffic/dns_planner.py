@@ -2,13 +2,13 @@
 
 A pass reads the head, then the inputs, then DNS, and publishes by compare-and-set on that head. The order of the first
 two is why no plan is ever made from older inputs than its predecessor's: who published the head had read his inputs
-before, and ours are read after. A refused plan is thrown away, never renumbered: its number would then say newer than its
-content is. Any number of planners may run.
+before, and ours are read after. A refused plan is thrown away, never renumbered: its number would then say newer than
+its content is. Any number of planners may run.
 
 The planner also *adopts*. A marker of ours above the newest row (a repair made without the store, a wiped or restored
-store), or equal with another digest, is something that stands and that no row knows: the planner publishes above it, with
-the marker's content while its hold stands and no newer one is in the store, else with what is wanted now. Taking the
-number without the content would undo the repair; taking nothing would leave every enactor waiting.
+store), or equal with another digest, is something that stands and that no row knows: the planner publishes above it,
+with the marker's content while its hold stands and no newer one is in the store, else with what is wanted now. Taking
+the number without the content would undo the repair; taking nothing would leave every enactor waiting.
 
 Rollback, withdrawal and repair are *holds*: content that a level-based planner would otherwise undo at its next pass. A
 hold ends by a release that names it (or a later one), by its time, or is replaced by a later hold.
@@ -131,7 +131,7 @@ class DnsPlanner(Struct, gc=False):
 
 
 class Ground(NamedTuple):
-    """What an endpoint's next row starts from: the highest epoch seen, the hold that stands and its content, or neither.
+    """What an endpoint's next row starts from: the highest epoch seen, the hold that stands and its content, or none.
 
     ``released`` is the highest hold id that a release, or its time, has ended.
     """
@@ -147,7 +147,8 @@ def gathered_at(standing: Standing, gather: Duration) -> Instant:
     wanted, row = standing.wanted, standing.row
     if wanted is None or row is None or standing.orders or not wanted.shift_since or needs_adoption(standing):
         return 0
-    shifts = (wanted.content.a, wanted.content.aaaa, wanted.content.ttl) == (row.content.a, row.content.aaaa, row.content.ttl)
+    new, old = wanted.content, row.content
+    shifts = (new.a, new.aaaa, new.ttl) == (old.a, old.aaaa, old.ttl)
     return wanted.shift_since + gather if shifts and row.hold is None else 0
 
 
@@ -179,7 +180,8 @@ def next_row(standing: Standing, owner: str, number: int, now: Instant, mark: st
     if row is not None and row.contested and not any(order.kind == "adopt" for order in standing.orders):
         return None
     adopts = marker is not None and needs_adoption(standing)
-    ground = carry_out(standing.orders, standing_on(marker if adopts else None, row, standing.orders, now), marker, row, now)
+    ground = standing_on(marker if adopts else None, row, standing.orders, now)
+    ground = carry_out(standing.orders, ground, marker, row, now)
     made = compose(standing, ground, number, now)
     if made is None:
         return None
@@ -252,8 +254,8 @@ def families_of(value: Content) -> str:
 def times_replaced(standing: Standing, marker: Marker | None, mark: str) -> int:
     """How often another store's marker has replaced our enacted row, this time included.
 
-    Counted in the store: kept in memory each crash would forget it, and kept in the marker both sides would stop after a
-    wipe. A new store starts at zero and has enacted nothing, so it isn't the one that stops.
+    Counted in the store: kept in memory each crash would forget it, and kept in the marker both sides would stop after
+    a wipe. A new store starts at zero and has enacted nothing, so it isn't the one that stops.
     """
     row = standing.row
     if row is None or marker is None:

@@ -1,10 +1,10 @@
 """The janitor: deletes rows that nothing can need any more.
 
-Clean-up is a write, and in October 2025 it was the write that emptied the endpoint: it judged by age alone. Here a row may
-go only if the store holds a newer row of the same endpoint *and* a marker of ours at least as new stands in DNS, so what
-is live, newest or pinned is never deleted, whatever its age. The delete is conditional on the row's nonce: after a wiped
-store the same generation may come again, and the new row isn't the one that was judged. Beyond that, enough generations
-and days are kept for a rollback. Readers of DNS never need a row: addresses stand in the endpoint itself.
+Clean-up is a write, and in October 2025 it was the write that emptied the endpoint: it judged by age alone. Here a row
+may go only if the store holds a newer row of the same endpoint *and* a marker of ours at least as new stands in DNS, so
+what is live, newest or pinned is never deleted, whatever its age. The delete is conditional on the row's nonce: after a
+wiped store the same generation may come again, and the new row isn't the one that was judged. Beyond that, enough
+generations and days are kept for a rollback. Readers of DNS never need a row: addresses stand in the endpoint itself.
 """
 
 from msgspec import Struct

@@ -1,0 +1,80 @@
+"""What ``fencepost explore`` does, so that the command line only has to read its flags and print."""
+
+from collections.abc import Iterable, Iterator
+from difflib import get_close_matches
+
+from fencepost.explorer.explore import MOST, Explorer, Progress
+from fencepost.explorer.result import Result
+from fencepost.world.faults import FURTHER, NINE, Fault
+from fencepost.world.region import ASKED, Shape
+
+ENDPOINTS_MOST = 4
+PARTS_MOST = 6
+
+
+def explore(
+    enactors: int = 2,
+    planners: int = 2,
+    endpoints: int = 1,
+    inputs: int = 1,
+    moves: Iterable[str] = ("each",),
+    most: int = MOST,
+    *,
+    janitors: int = 0,
+    withdrawals: int = 1,
+    symmetry: bool = True,
+    reduce: bool = True,
+    progress: Progress | None = None,
+) -> list[Result]:
+    """Explore the deciders that ship; one result for each element of ``moves``, ending at the first violation.
+
+    ``inputs`` is how often the inputs change and ``withdrawals`` how often the owner takes an endpoint away. ``moves``
+    are names of :class:`~fencepost.world.faults.Fault` values, several joined by ``+`` ("repair+release"), "none", or
+    "each" for none and each of the nine moves alone, "further" for four more. ``most`` bounds the states of each
+    exploration: then its verdict is "unfinished". Raises ``ValueError`` for an unknown move or a size out of range.
+    """
+    check("enactors", enactors, 1, PARTS_MOST)
+    check("planners", planners, 1, PARTS_MOST)
+    check("janitors", janitors, 0, 1)
+    check("endpoints", endpoints, 1, ENDPOINTS_MOST)
+    check("inputs", inputs, 0, len(ASKED) - 2)
+    results = []
+    for faults in [faults for name in moves for faults in named(name)]:
+        counted = {Fault.INPUT: inputs, Fault.WITHDRAW: withdrawals}
+        for fault in faults:
+            counted[fault] = counted.get(fault, 0) + 1
+        budget = tuple((fault, count) for fault, count in counted.items() if count)
+        shape = Shape(enactors, planners, janitors, endpoints, budget=budget)
+        results.append(Explorer(shape, symmetry=symmetry, reduce=reduce, progress=progress).run(most))
+        if results[-1].verdict == "violated":
+            break
+    return results
+
+
+def named(name: str) -> Iterator[tuple[Fault, ...]]:
+    """The sets of faults that a name stands for."""
+    if name in ("each", "none"):
+        yield ()
+    if name == "each":
+        yield from NINE
+    elif name == "further":
+        yield from FURTHER
+    elif name != "none":
+        yield tuple(fault_named(part) for part in name.split("+"))
+
+
+def fault_named(name: str) -> Fault:
+    """One fault by its name; ``ValueError`` names the nearest if there is none."""
+    try:
+        return Fault(name)
+    except ValueError:
+        known = [fault.value for fault in Fault]
+        near = get_close_matches(name, [*known, "each", "none", "further"], n=1)
+        hint = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(known)}"
+        raise ValueError(f"unknown move {name!r}; {hint}") from None
+
+
+def check(what: str, value: int, least: int, most: int) -> None:
+    """Refuse a size that can't be explored."""
+    if not least <= value <= most:
+        raise ValueError(f"{what} is {value}; from {least} to {most} can be explored")

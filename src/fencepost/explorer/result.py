@@ -1,0 +1,88 @@
+"""What an exploration found, as a value, as lines for people and as a document for programs."""
+
+from typing import Any
+
+from msgspec import Struct
+
+WHO_WIDTH = 10
+
+NOT_COVERED = (
+    "fairness: converges means that the goal stays within reach of the parts, not that every schedule gets there",
+    "drain, keep, pause and weights; holds that end by time; operators' clocks out of order",
+    "a lost local file, three stores of one owner, batches across domains, a provider whose reads are torn",
+)
+"""What no exploration here says anything about."""
+
+
+class Step(Struct, frozen=True, gc=False):
+    """One line of a story."""
+
+    who: str
+    what: str
+
+
+class Result(Struct, frozen=True, gc=False):
+    """What an exploration found. ``verdict`` is "holds", "violated" or "unfinished" (stopped, or the bound was
+    reached).
+
+    ``promise`` is the broken one's name, and ``story`` a shortest way to break it. ``transitions`` counts every step
+    tried, ``depth`` the longest of the shortest ways to a state, ``cpu_s`` seconds. ``sometimes`` says what was seen to
+    happen, and in how many different situations: a promise that holds because nothing happened is worth nothing.
+    """
+
+    verdict: str
+    promise: str
+    states: int
+    transitions: int
+    depth: int
+    cpu_s: float
+    story: tuple[Step, ...]
+    sometimes: dict[str, int]
+    not_covered: tuple[str, ...] = NOT_COVERED
+    region: str = ""
+    faults: tuple[str, ...] = ()
+
+
+def document(result: Result) -> dict[str, Any]:
+    """The result as plain JSON values: lists, objects, strings and numbers."""
+    return {
+        "verdict": result.verdict,
+        "promise": result.promise or None,
+        "region": result.region,
+        "faults": list(result.faults),
+        "states": result.states,
+        "transitions": result.transitions,
+        "depth": result.depth,
+        "cpu_s": round(result.cpu_s, 3),
+        "story": [{"who": step.who, "what": step.what} for step in result.story],
+        "sometimes": dict(sorted(result.sometimes.items())),
+        "not_covered": list(result.not_covered),
+    }
+
+
+def tell(result: Result) -> str:
+    """The result for people: a head line, then the story move by move, or what was seen on the way."""
+    faults = ", ".join(result.faults) or "no fault"
+    if result.verdict == "violated":
+        steps = f"shortest way, {len(result.story)} steps" if result.story else "at the start"
+        lines = [f"VIOLATED {result.promise} · {steps} · {result.region} · {result.cpu_s:.1f} s CPU", *story(result)]
+        if result.promise == "converges":
+            lines.append("From here no step of the parts leads to the newest plan any more.")
+        return "\n".join(lines)
+    all_of_them = "all of them" if result.verdict == "holds" else "then stopped: the rest is unknown"
+    head = "HOLDS" if result.verdict == "holds" else "UNFINISHED, nothing broken so far"
+    lines = [
+        f"{head} · {result.states:,} states, {all_of_them} · {result.region} · {result.cpu_s:.1f} s CPU",
+        f"  with   {faults}",
+        f"  seen   {', '.join(f'{name} {count:,}' for name, count in sorted(result.sometimes.items())) or 'nothing'}",
+    ]
+    return "\n".join(lines)
+
+
+def story(result: Result) -> list[str]:
+    """Numbered lines, one a step; the last is marked."""
+    width = max([WHO_WIDTH, *(len(step.who) for step in result.story)])
+    lines = [f"{number:3}  {step.who:{width}} {step.what}" for number, step in enumerate(result.story, 1)]
+    if lines:
+        lines[-1] += "   <- here"
+    return lines

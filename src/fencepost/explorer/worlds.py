@@ -1,0 +1,145 @@
+"""Worlds as integers: slots and shared parts are interned, and the steps of a pair are worked out once.
+
+A world is one integer made of the number of its shared part and, below it, of each slot's number. Parts of one kind are
+interchangeable, so with symmetry on, worlds that differ only in who is who are one.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from itertools import groupby
+
+from fencepost.explorer.lean import Lean
+from fencepost.explorer.result import Step
+from fencepost.world.calls import arrivals, moves
+from fencepost.world.hands import adversary
+from fencepost.world.region import Move, Shape, Shared, Slot, start
+
+BITS = 16
+MASK = (1 << BITS) - 1
+
+Steps = tuple[tuple[int, int, bool, bool, str | None], ...]
+"""What a part may do: (slot after, shared part after, whether to look at the others again, calm, promise broken)."""
+
+
+class Worlds:
+    """The worlds of one shape, and the steps between them. ``sometimes``: in how many situations things happened."""
+
+    def __init__(self, shape: Shape, *, symmetry: bool = True, reduce: bool = True) -> None:
+        self.symmetry = symmetry
+        self.lean = Lean(shape, on=reduce)
+        self.sometimes: Counter[str] = Counter()
+        self.slots: list[Slot] = []
+        self.slot_ids: dict[tuple[object, ...], int] = {}
+        self.shareds: list[Shared] = []
+        self.shared_ids: dict[Shared, int] = {}
+        self.steps: dict[int, Steps] = {}
+        self.outside: dict[int, Steps] = {}
+        self.relooked: dict[int, int] = {}
+        slots, shared = start(shape)
+        self.count = len(slots)
+        kinds = groupby(slots, lambda slot: (type(slot.decider), slot.store))
+        self.groups = tuple(len(list(same)) for _, same in kinds)
+        self.sorts = symmetry and max(self.groups) > 1
+        self.shifts = tuple(BITS * (self.count - 1 - n) for n in range(self.count))
+        self.top = BITS * self.count
+        shared = self.lean.shared(shared)
+        self.first = self.pack([self.slot_id(self.lean.slot(slot, shared)) for slot in slots], self.shared_id(shared))
+
+    def slot_id(self, slot: Slot) -> int:
+        """A slot's number."""
+        key = slot.key()
+        found = self.slot_ids.get(key)
+        if found is None:
+            found = self.slot_ids[key] = len(self.slots)
+            self.slots.append(slot)
+            if found > MASK:
+                raise OverflowError(f"more than {MASK + 1:,} situations of one part: too big a shape to explore")
+        return found
+
+    def shared_id(self, shared: Shared) -> int:
+        """A shared part's number."""
+        found = self.shared_ids.get(shared)
+        if found is None:
+            found = self.shared_ids[shared] = len(self.shareds)
+            self.shareds.append(shared)
+        return found
+
+    def pack(self, ids: list[int], shared: int) -> int:
+        """A world as one integer; equal parts are put in order (in place), if symmetry is on."""
+        if self.sorts:
+            at = 0
+            for count in self.groups:
+                if count == 2:
+                    if ids[at] > ids[at + 1]:
+                        ids[at], ids[at + 1] = ids[at + 1], ids[at]
+                elif count > 2:
+                    ids[at : at + count] = sorted(ids[at : at + count])
+                at += count
+        world = shared
+        for number in ids:
+            world = world << BITS | number
+        return world
+
+    def relook(self, ids: list[int], shared: int) -> int:
+        """The world with every part looked at again, since what it holds may be outdated now."""
+        for at, slot in enumerate(ids):
+            found = self.relooked.get(shared << BITS | slot)
+            if found is None:
+                found = self.slot_id(self.lean.slot(self.slots[slot], self.shareds[shared]))
+                self.relooked[shared << BITS | slot] = found
+            ids[at] = found
+        return self.pack(ids, shared)
+
+    def slot_steps(self, slot: int, shared: int) -> Steps:
+        """What one part may do in one shared part."""
+        found = tuple(self.numbered(move, slot, shared) for move in moves(self.slots[slot], self.shareds[shared]))
+        self.steps[shared << BITS | slot] = found
+        return found
+
+    def outside_steps(self, shared: int) -> Steps:
+        """What may happen without any part."""
+        here = self.shareds[shared]
+        found = tuple(self.numbered(move, 0, shared) for move in (*arrivals(here), *adversary(here)))
+        self.outside[shared] = found
+        return found
+
+    def numbered(self, move: Move, slot: int, shared: int) -> tuple[int, int, bool, bool, str | None]:
+        """One move in numbers, counted."""
+        if move.event:
+            self.sometimes[move.event] += 1
+        slot_after, shared_after = self.reduced(move)
+        stirs = self.lean.stirred(self.shareds[shared], shared_after)
+        number = slot if slot_after is None else self.slot_id(slot_after)
+        return number, self.shared_id(shared_after), stirs, move.calm, move.broken
+
+    def reduced(self, move: Move) -> tuple[Slot | None, Shared]:
+        """Slot and shared part after a move, without what can't matter."""
+        shared = self.lean.shared(move.shared)
+        return (None if move.slot is None else self.lean.slot(move.slot, shared)), shared
+
+    def told(self, before: int, after: int) -> Step:
+        """Which move led from one world to the next."""
+        for who, move, world in self.successors(before):
+            if world == after:
+                return Step(who, move.label)
+        raise LookupError("a step of the story can't be found again")
+
+    def successors(self, world: int) -> Iterator[tuple[str, Move, int]]:
+        """All moves from a world, in words: who, the move, the world after."""
+        ids = [world >> shift & MASK for shift in self.shifts]
+        shared = world >> self.top
+        here = self.shareds[shared]
+        for at, number in enumerate(ids):
+            for move in moves(self.slots[number], here):
+                yield self.slots[number].name, move, self.after(ids, at, move, here)
+        for move in (*arrivals(here), *adversary(here)):
+            yield "outside", move, self.after(ids, -1, move, here)
+
+    def after(self, ids: list[int], at: int, move: Move, here: Shared) -> int:
+        """The world after a move of the part at ``at`` (-1: of none)."""
+        ids = list(ids)
+        slot, shared = self.reduced(move)
+        if slot is not None:
+            ids[at] = self.slot_id(slot)
+        pack = self.relook if self.lean.stirred(here, shared) else self.pack
+        return pack(ids, self.shared_id(shared))

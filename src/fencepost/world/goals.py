@@ -1,0 +1,48 @@
+"""Where a region should end up: what ``converges`` means, as a question about one state."""
+
+from fencepost.core import judge as judging
+from fencepost.core.fence import Foreign
+from fencepost.core.judge import Pair
+from fencepost.core.record_set import record_digest
+from fencepost.core.store import Tables, Wanted
+from fencepost.core.zone import Live
+from fencepost.world.region import OWNER, Shared
+
+
+def converged(shared: Shared) -> bool:
+    """Whether every endpoint answers what its newest row says, and that row what is wanted or held.
+
+    Endpoints that wait for a person (another's marker, unmarked records not known as ours) count: their records serve.
+    With two stores of one owner, one of the two must have its way and the other stand aside.
+    """
+    return any(
+        reigns(shared, tables) and all(stands_aside(shared, other) for other in shared.stores if other is not tables)
+        for tables in shared.stores
+    )
+
+
+def reigns(shared: Shared, tables: Tables) -> bool:
+    """Whether the domain is as this store would have it."""
+    if tables.orders:
+        return False
+    wanted = dict(tables.wanted)
+    return all(settled(tables, live, wanted.get(live.name)) for live in shared.domain)
+
+
+def stands_aside(shared: Shared, tables: Tables) -> bool:
+    """Whether this store has given the endpoints up to the other."""
+    return all((row := tables.newest(live.name)) is not None and row.contested for live in shared.domain)
+
+
+def settled(tables: Tables, live: Live, wanted: Wanted | None) -> bool:
+    """Whether one endpoint is where it should be, or waits for a person."""
+    if isinstance(live.marker, Foreign):
+        return True
+    row = tables.newest(live.name)
+    if row is None or row.contested:
+        return False
+    if live.marker is None:
+        kept = {record_digest(r.content.a, r.content.aaaa) for r in tables.rows if r.name == live.name}
+        return judging.judge(Pair(live, row, ours=frozenset(kept)), OWNER).kind is judging.Kind.ASK
+    held = row.hold is not None or (wanted is not None and row.content == wanted.content)
+    return held and judging.same(live.marker, row) and live.holds(row.content)
