@@ -23,6 +23,8 @@ from fencepost.settings.secret import TsigKey, read_tsig_key
 
 if TYPE_CHECKING:
     from fencepost.adapters.dns_rfc2136 import Rfc2136Dns
+    from fencepost.adapters.probe import Prober, ProbeResult, ProbeSettings, ProbeTarget
+    from fencepost.roles.checker import CheckerSettings
 
 Main = Callable[[], Coroutine[Any, Any, None]]
 
@@ -192,9 +194,86 @@ def dns_main(region: Region) -> Main:
     return main
 
 
+def checker_main(region: Region, zone: str) -> Main:
+    """The checker of a zone; it follows the configuration row, so that a reload reaches it."""
+
+    async def main() -> None:
+        from functools import partial  # noqa: PLC0415
+
+        from fencepost.adapters.probe_kinds import open_prober  # noqa: PLC0415
+        from fencepost.roles.checker import CheckerRole  # noqa: PLC0415
+
+        name, condition, store = f"checker/{zone}", Condition(), open_store(region)
+        role = CheckerRole(
+            checker_settings(region, zone),
+            open_prober=partial(open_prober, salt=zone),
+            store=store,
+            open_canaries=[partial(open_prober_of, *canary, salt=zone) for canary in canaries(region)],
+        )
+        async with asyncio.TaskGroup() as group:
+            group.create_task(heartbeat.beat(name, store, condition))
+            group.create_task(role.run(asyncio.Event()))
+            group.create_task(
+                configuration.follow(store, lambda loaded: role.reload(checker_settings(loaded.region, zone)))
+            )
+
+    return main
+
+
+def checker_settings(region: Region, zone: str) -> "CheckerSettings":
+    """What a zone's checker probes, and how: every pool's every target."""
+    from fencepost.adapters.probe import ProbeSettings, ProbeTarget  # noqa: PLC0415
+    from fencepost.roles.checker import CheckedPool, CheckerSettings  # noqa: PLC0415
+    from fencepost.settings.core_settings import health_settings  # noqa: PLC0415
+
+    pools = []
+    for pool in region.pools:
+        url, capacity = pool.probe.url, pool.capacity
+        probe = ProbeSettings(
+            kind=url.kind,
+            port=url.port,
+            path=url.path,
+            host=url.host,
+            interval_ns=pool.probe.interval_ns,
+            timeout_ns=pool.probe.timeout_ns,
+            good_statuses=pool.probe.status,
+            capacity_port=capacity.port or None if capacity else None,
+            capacity_path=capacity.path if capacity else None,
+        )
+        targets = tuple(ProbeTarget(each.address, each.address, each.port or None) for each in pool.targets)
+        pools.append(CheckedPool(pool.name, health_settings(pool), probe, targets))
+    return CheckerSettings(zone, tuple(pools))
+
+
+def canaries(region: Region) -> "list[tuple[ProbeSettings, ProbeTarget]]":
+    """The addresses that a checker must reach for its votes to count, each with how it is probed."""
+    from fencepost.adapters.probe import ProbeSettings, ProbeTarget  # noqa: PLC0415
+
+    interval = min((pool.probe.interval_ns for pool in region.pools), default=10_000_000_000)
+    return [
+        (
+            ProbeSettings(url.kind, url.port, url.path, interval // 2, interval // 4, url.host),
+            ProbeTarget(str(url), url.host, url.port),
+        )
+        for url in region.canaries
+    ]
+
+
+def open_prober_of(
+    settings: "ProbeSettings", target: "ProbeTarget", on_results: "Callable[[list[ProbeResult]], None]", *, salt: str
+) -> "Prober":
+    """A prober of one address."""
+    from fencepost.adapters.probe_kinds import open_prober  # noqa: PLC0415
+
+    prober = open_prober(settings, on_results, salt=salt)
+    prober.set_targets([target])
+    return prober
+
+
 ROLES: dict[str, Callable[..., Main]] = {
     "planner": planner_main,
     "enactor": enactor_main,
+    "checker": checker_main,
     "janitor": janitor_main,
     "dns": dns_main,
 }
@@ -210,6 +289,7 @@ def roles_of(region: Region) -> dict[str, Main]:
         embedded
         | {"planner": planner_main(region)}
         | {f"enactor/{zone}": enactor_main(region, zone) for zone in region.zones}
+        | {f"checker/{zone}": checker_main(region, zone) for zone in region.zones}
         | {"janitor": janitor_main(region)}
     )
 
@@ -232,7 +312,9 @@ def import_shared(region: Region) -> None:
     import uvloop  # noqa: F401, PLC0415
 
     import fencepost.adapters.dns_rfc2136  # noqa: PLC0415
+    import fencepost.adapters.probe_kinds  # noqa: PLC0415
     import fencepost.adapters.store_sqlite  # noqa: PLC0415
+    import fencepost.roles.checker  # noqa: PLC0415
     import fencepost.roles.enactor  # noqa: PLC0415
     import fencepost.roles.janitor  # noqa: PLC0415
     import fencepost.roles.load_balancer  # noqa: PLC0415

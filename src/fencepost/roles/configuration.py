@@ -7,6 +7,7 @@ rise, so that a target's absence counts as its owner's act only in a newer file 
 import asyncio
 import logging
 import time
+from collections.abc import Awaitable, Callable
 
 import msgspec
 
@@ -62,6 +63,24 @@ async def keep(store: StorePort, region: Region) -> None:
                 await store.put_config(encode(latest))
             else:
                 latest = running
+        except PortError as error:
+            log.debug("configuration: %s", error)
+            await asyncio.sleep(0.2)
+            continue
+        await store.wait(SECOND)
+
+
+async def follow(store: StorePort, changed: Callable[[Loaded], Awaitable[None]]) -> None:
+    """Call ``changed`` whenever another configuration is running; until cancelled. While the store is away, the last stands."""
+    body = b""
+    while True:
+        try:
+            config = (await store.inputs()).config
+            if config and config != body:
+                loaded = decode(config)
+                if loaded is not None:
+                    await changed(loaded)
+                body = config
         except PortError as error:
             log.debug("configuration: %s", error)
             await asyncio.sleep(0.2)
