@@ -24,12 +24,13 @@ from fencepost.adapters.dns_mirror import Mirror
 from fencepost.adapters.dns_notify import Listener
 from fencepost.adapters.dns_session import CHANGED, NotOffered, Session
 from fencepost.adapters.dns_signature import Signer
-from fencepost.adapters.dns_update import check_batch, pack_update
+from fencepost.adapters.dns_update import pack_update
 from fencepost.adapters.dns_wire import name_to_wire
 from fencepost.core.fence import Marker
 from fencepost.core.instant import SECOND, Duration
 from fencepost.core.zone import Batch, Change, Live, after, exact
 from fencepost.ports import Misconfigured, PortError, Refused, Unavailable
+from fencepost.world.reference_dns import refuse_unlawful
 
 POLL_S = 1.0
 """How often the serial is asked for while waiting, if no NOTIFY comes."""
@@ -123,7 +124,7 @@ class Rfc2136Dns:
     async def commit(self, batch: Batch) -> bool:
         """One UPDATE, all or nothing, read back; False if something wasn't as a change had seen it."""
         domain = self._settings.domain
-        check_batch(domain, batch)
+        refuse_unlawful(domain, batch)
         if not batch:
             return True
         async with self._busy:

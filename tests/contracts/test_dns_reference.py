@@ -1,0 +1,15 @@
+"""The DNS contract on the reference itself."""
+
+import pytest
+from dns_contract import DnsContract, Stage
+from dns_stages import ReferenceStage
+
+
+@pytest.fixture
+def stage() -> Stage:
+    """A fresh domain in memory."""
+    return ReferenceStage()
+
+
+class TestReference(DnsContract):
+    """The suite, on :mod:`fencepost.world.reference_dns`."""
