@@ -22,8 +22,10 @@ from typing import Generic, TypeVar
 
 from fencepost.core.jitter import jitter
 
-JITTER_PERCENT = 5
-"""A round's jitter lies within this share of the interval, either way."""
+JITTER_PERCENT = 10
+"""A round is put off by up to this share of the interval. Never brought forward: the second round would run into the
+end of the first, and the rate there would exceed the steady one by an eighth.
+"""
 SPARE_IN_FLIGHT = 16
 """Places in each lane beyond rate x timeout, so that a pool of three has some slack too."""
 
@@ -39,11 +41,8 @@ def phases(keys: Iterable[str], salt: str, interval_ns: int) -> dict[str, int]:
 
 
 def jitter_ns(key: str, salt: str, turn: int, interval_ns: int) -> int:
-    """How far round `turn` of a target is moved, in -5 % .. +5 % of the interval; the first round is not moved."""
-    if turn == 0:
-        return 0
-    width = interval_ns * JITTER_PERCENT // 100
-    return jitter(2 * width + 1, salt, key, turn) - width
+    """How far round `turn` of a target is put off, 0 to 10 % of the interval; the first round not at all."""
+    return jitter(interval_ns * JITTER_PERCENT // 100, salt, key, turn) if turn else 0
 
 
 def lane_limit(targets: int, interval_ns: int, timeout_ns: int, files: int) -> int:
@@ -86,7 +85,7 @@ class Rounds(Generic[T]):
         interval = self.interval_ns
         turn = max(turn, (now - first_ns) // interval - 1)
         due_ns = now
-        while due_ns <= now:  # at most three times: jitter may bring the next round before now
+        while due_ns <= now:  # at most twice: a round may lie before now, or be put off beyond it
             turn += 1
             due_ns = first_ns + turn * interval + jitter_ns(key, self.salt, turn, interval)
         self._push(due_ns, turn, key, first_ns, target)

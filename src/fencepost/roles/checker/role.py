@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import resource
 import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol, TypeAlias
@@ -88,6 +89,15 @@ def wall_clock() -> Callable[[], int]:
     """Nanoseconds since 1970 that never step: the wall clock as of now, carried on by the monotonic one."""
     offset = time.time_ns() - time.monotonic_ns()
     return lambda: offset + time.monotonic_ns()
+
+
+def lift_file_limit() -> None:
+    """Use all the descriptors the system allows: the soft limit is often 1,024, for the sake of programs that
+    select().
+    """
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != hard:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 class PoolRunner:
@@ -174,6 +184,7 @@ class CheckerRole:
     async def run(self, stop: asyncio.Event, ready: Callable[[], None] | None = None) -> None:
         """Check until `stop` is set. Raises OSError if the health port is taken."""
         settings = self.settings
+        lift_file_limit()
         server = None
         if settings.health_address is not None:
             server = await open_health_port(settings.health_address, settings.health_port, self._say)
