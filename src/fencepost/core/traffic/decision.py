@@ -27,7 +27,7 @@ from fencepost.core.traffic.membership import (
     family,
 )
 from fencepost.core.traffic.operator_word import FREEZING, Words
-from fencepost.core.traffic.quorum import NO_VOTES, Tally
+from fencepost.core.traffic.quorum import LEAST_VOTES, NO_VOTES, Tally
 from fencepost.core.traffic.slow_start import Entrant, weights
 
 
@@ -133,11 +133,15 @@ def obey(work: Pass) -> None:
 
 
 def bring_in(work: Pass) -> None:
-    """Who comes back, and which pending ones are ready."""
+    """Who comes back, and which pending ones are ready. Coming in takes two votes, as going out does.
+
+    One vote of three is enough for a verdict of healthy, and not for a return: if it is the odd one, it would be outvoted
+    a minute later, and the target taken out again.
+    """
     voting = tuple(voter.zone for voter in work.voters if voter.state == "ok")
     for member in work.each():
         if member.state is State.OUT:
-            if work.tally(member.key).healthy and work.ready(member):
+            if len(work.tally(member.key).passed) >= LEAST_VOTES and work.ready(member):
                 _admit(work, member)
         elif member.state is State.PENDING:
             age = work.now - member.listed_at

@@ -137,7 +137,8 @@ class LoadBalancer(msgspec.Struct):
     def _next(self, event: ReportsRead, row: Membership, now: Instant) -> Membership | None:
         settings, safety = event.settings, event.settings.safety
         voters, reports = self.ear.listen(event.beats, event.reports, now, settings.health)
-        tallies = self.counted.count(reports, self.ear, now, settings.health)
+        known = {member.key: member.votes.outvoted for member in row.members if member.votes.outvoted}
+        tallies = self.counted.count(reports, self.ear, known, now, settings.health)
         targets = {target.key: target for target in event.listing.targets}
         listed = roster(row, event.listing, now, safety)
         words, mode = heard(event.overrides, settings.mode, now)

@@ -5,6 +5,8 @@ A capacity is the owner's weight or the median of the zones' readings; it is kep
 and moves only by a twentieth or more, so that noise in readings doesn't rewrite the row at each pass.
 """
 
+from collections.abc import Mapping
+
 import msgspec
 
 from fencepost.core.instant import Instant
@@ -29,9 +31,17 @@ class Counted(msgspec.Struct):
     tallies: dict[str, Tally] = msgspec.field(default_factory=dict)
 
     def count(
-        self, reports: tuple[CheckerReport, ...], ear: Ear, now: Instant, settings: HealthSettings
+        self,
+        reports: tuple[CheckerReport, ...],
+        ear: Ear,
+        known: Mapping[str, str],
+        now: Instant,
+        settings: HealthSettings,
     ) -> dict[str, Tally]:
-        """The tally of each key that any of these reports has a counted vote on."""
+        """The tally of each key that any of these reports has a counted vote on.
+
+        known: the zone that the row says is outvoted, by key.
+        """
         bodies = tuple((report.zone, report.sequence) for report in reports)
         if bodies == self.bodies and not ear.settling():
             return self.tallies
@@ -49,7 +59,7 @@ class Counted(msgspec.Struct):
             if outcome is None:
                 outcome = outcomes[cast] = (lone_dissenter(cast), tally(cast, "", settings.quorum_ppm))
             dissenter, plain = outcome
-            outvoted = ear.outvoted(key, dissenter, now, settings.dissent_ns)
+            outvoted = ear.outvoted(key, dissenter, known.get(key, ""), now, settings.dissent_ns)
             self.tallies[key] = tally(cast, outvoted, settings.quorum_ppm) if outvoted else plain
         ear.forget_but(together)
         return self.tallies

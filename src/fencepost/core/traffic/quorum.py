@@ -139,14 +139,18 @@ class Ear(msgspec.Struct):
         # A clock set back must not keep an old beat fresh for the difference.
         return Sign(was.number, now) if was.seen is not None and was.seen > now else was
 
-    def outvoted(self, key: str, zone: str, now: Instant, patience: int) -> str:
+    def outvoted(self, key: str, zone: str, known: str, now: Instant, patience: int) -> str:
         """Whom to leave out on this target: its lone dissenter, once it has stood alone for `patience`; else empty.
 
-        zone: of the lone dissenter now; empty if there is none.
+        zone: of the lone dissenter now; empty if there is none.   known: whom the row says was left out before; taken
+        over, or a load balancer that has just started would undo for a minute what another one has decided.
         """
         if not zone:
             self.dissents.pop(key, None)
             return ""
+        if zone == known:
+            self.dissents.setdefault(key, (zone, now))
+            return zone
         was = self.dissents.get(key)
         if was is None or was[0] != zone or was[1] > now:
             self.dissents[key] = (zone, now)
