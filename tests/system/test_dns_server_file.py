@@ -3,12 +3,14 @@
 import os
 import shutil
 import signal
+import socket
 import sqlite3
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
+import dns.message
 import dns.query
 import dns.rcode
 import pytest
@@ -234,3 +236,44 @@ def test_a_taken_port_is_said(tmp_path: Path) -> None:
             settings_in(other, listen=f"{HERE}:{server.port}")
         ):
             pass
+
+
+def test_one_change_writes_as_little_in_a_large_domain_as_in_a_small_one(tmp_path: Path) -> None:
+    """A plan of one change costs one write: rows written are counted, and other names' kept answers stay."""
+    written = []
+    for names in (10, 3_000):
+        where = tmp_path / str(names)
+        where.mkdir()
+        with running(settings_in(where)) as server:
+            for start in range(0, names, 500):
+                update = new_update()
+                for index in range(start, min(names, start + 500)):
+                    update.add(f"host{index}", 30, "A", "192.0.2.1")
+                assert server.update(update, tcp=True) == "NOERROR"
+            kept = server.server.handler._kept.by_key
+            for index in (1, 2):
+                server.ask(f"host{index}.{DOMAIN}")
+            before = dict(kept)
+            assert len(before) == 2
+            db = server.server.handler._file._db
+            changes = db.total_changes
+            update = new_update()
+            update.replace("host1", 30, "A", "192.0.2.2")
+            assert server.update(update) == "NOERROR"
+            written.append(db.total_changes - changes)
+            assert [answer for key, answer in kept.items() if before[key] is answer] == list(kept.values())
+            assert len(kept) == 1
+    assert written[0] == written[1] < 10
+
+
+def test_it_listens_on_ipv6_too(tmp_path: Path) -> None:
+    """UDP and TCP on [::1], the name server's own record an AAAA."""
+    try:
+        with socket.socket(socket.AF_INET6, socket.SOCK_DGRAM) as sock:
+            sock.bind(("::1", 0))
+    except OSError:
+        pytest.skip("no IPv6 here")
+    with running(settings_in(tmp_path, listen="[::1]:0")) as server:
+        query = dns.message.make_query(f"ns.{DOMAIN}", "AAAA")
+        for send in (dns.query.udp, dns.query.tcp):
+            assert str(send(query, "::1", timeout=5, port=server.port).answer[0][0]) == "::1"

@@ -219,6 +219,7 @@ def test_each_change_is_told_at_once_and_again_until_it_is_answered(tmp_path: Pa
         assert (first.id, first.flags & dns.flags.AA) == (again.id, dns.flags.AA)
         assert first.answer[0][0].serial == 2
         server.call(lambda: server.server.set_notify((late.address,)))
+        assert late.take().answer[0][0].serial == 2  # who is new is told at once
         put(server, "one", "192.0.2.2")
         assert late.take().answer[0][0].serial == 3
         assert server.server.counters.notifies["sent"] >= 4

@@ -91,20 +91,22 @@ class Ring:
 class Drawn:
     """Weighted addresses: a stock of draws, each used once, then drawn anew."""
 
-    __slots__ = ("_end", "_fill", "_stock", "size")
+    __slots__ = ("_count", "_end", "_fill", "_stock", "size")
 
     def __init__(self, end: int, fill: Callable[[], tuple[bytes, bytes]]) -> None:
         self._end = end
         self._fill = fill
         self._stock: list[tuple[tuple[bytes, bytes], bytes]] = []
+        self._count = 1  # an answer that isn't kept replies once
         self.size = 4_096
 
     def reply(self, message: bytes) -> bytes:
         """The reply with the next draw."""
         if not self._stock:
-            for _ in range(_DRAWS):
+            for _ in range(self._count):
                 head, tail = self._fill()
                 self._stock.append((_both(head), tail))
+            self._count = _DRAWS
         heads, tail = self._stock.pop()
         return message[:2] + heads[message[2] & 1] + message[12 : self._end] + tail
 

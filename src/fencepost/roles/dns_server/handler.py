@@ -9,9 +9,11 @@ message, and a message that is itself a reply is dropped: nothing here can be ma
 """
 
 import asyncio
+import contextlib
+import logging
 import random
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator
 from concurrent.futures import Executor
 
 from msgspec import Struct
@@ -56,6 +58,12 @@ _ORDINARY = frozenset(
 )
 
 
+log = logging.getLogger(__name__)
+
+_FAULTS_LOGGED = 10
+_WHOLE_TRANSFERS_MAX = 8  # each keeps a copied mapping while it runs: 20 MB at 300,000 records
+
+
 class Later(Struct, frozen=True, gc=False):
     """An accepted update or transfer."""
 
@@ -91,6 +99,7 @@ class Handler:
         self._draw = draw or draw_numbers
         self._kept = Kept()
         self._writing = asyncio.Lock()
+        self._sending = asyncio.Semaphore(_WHOLE_TRANSFERS_MAX)
 
     def now(self, message: bytes, source: str, *, tcp: bool = False) -> bytes | Later | None:
         """The reply to a message, None if it gets none, or what is to be run later. Never raises."""
@@ -109,22 +118,24 @@ class Handler:
             self._counters.formerr += 1
             return respond_bare(message, FORMERR)
         except Exception:  # a bug must cost one answer, not the server
-            self._counters.errors += 1
+            self._fault()
             return respond_bare(message, SERVFAIL)
 
-    async def later(self, work: Later) -> AsyncIterator[bytes]:
+    async def later(self, work: Later) -> AsyncGenerator[bytes, None]:
         """The messages that answer an update or a transfer. Never raises, but for cancellation."""
         try:
             if work.request.opcode == UPDATE:
                 yield await self._update(work)
             else:
-                async for message in self._send(work):
-                    yield message
+                gate = self._sending if work.request.rtype == AXFR else contextlib.nullcontext()
+                async with gate, contextlib.aclosing(self._send(work)) as parts:
+                    async for message in parts:
+                        yield message
         except Malformed:
             self._counters.malformed += 1
             yield self._signed(respond(work.request, FORMERR), work.signer)
         except Exception:  # as in ``now``
-            self._counters.errors += 1
+            self._fault()
             yield self._signed(respond(work.request, SERVFAIL), work.signer)
 
     def _first_look(self, message: bytes, source: str, tcp: bool) -> bytes | Later | None:
@@ -237,8 +248,9 @@ class Handler:
                 rcode = NOERROR
             except Refuse as refused:
                 rcode = refused.rcode
-            except PortError:
+            except PortError as error:
                 self._counters.errors += 1
+                log.error("update not written: %s (%s)", error, error.hint)  # noqa: TRY400  its text says it all
                 rcode = SERVFAIL
         count(self._counters.updates, RCODES[rcode])
         return self._signed(respond(work.request, rcode), work.signer)
@@ -267,7 +279,7 @@ class Handler:
         self._counters.changes += 1
         self._changed(contents.apex)
 
-    async def _send(self, work: Later) -> AsyncIterator[bytes]:
+    async def _send(self, work: Later) -> AsyncGenerator[bytes, None]:
         request, signer = work.request, work.signer
         kind, records = await self._records(work)
         if not request.tcp:
@@ -312,6 +324,12 @@ class Handler:
         if len(records) == 1 or sum(map(len, records)) + request.end + 11 > limit:
             message = next(messages(request, records[:1]))
         return message
+
+    def _fault(self) -> None:
+        """Count a fault of our own; the first ones are logged whole, since whoever can cause one can cause many."""
+        self._counters.errors += 1
+        if self._counters.errors <= _FAULTS_LOGGED:
+            log.exception("a message was answered SERVFAIL")
 
     def _signed(self, reply: bytes, signer: Signer | None) -> bytes:
         return reply if signer is None else signer.sign(reply, int(self._wall()))

@@ -33,17 +33,19 @@ class Notices(asyncio.DatagramProtocol):
         self._host = split_address(settings.listen, where="listen")[0]
         self.set_targets(settings.notify)
 
-    def set_targets(self, targets: Iterable[str]) -> None:
-        """Replace the list of those told. Raises Misconfigured, the old list kept."""
+    def set_targets(self, targets: Iterable[str]) -> tuple[Address, ...]:
+        """Replace the list of those told, and give the new ones on it. Raises Misconfigured, the old list kept."""
         found = tuple(dict.fromkeys(split_address(text, where="notify", default_port=53) for text in targets))
+        added = tuple(target for target in found if target not in self._targets)
         self._targets = found
         for key in [key for key in self._tasks if key[0] not in found]:
             self._tasks.pop(key).cancel()
             self._behind.discard(key)
+        return added
 
-    def changed(self, apex: bytes) -> None:
-        """Tell every target, now, that a domain has a new serial."""
-        for target in self._targets:
+    def changed(self, apex: bytes, targets: Iterable[Address] | None = None) -> None:
+        """Tell every target (or only these), now, which serial a domain has."""
+        for target in self._targets if targets is None else targets:
             key = (target, apex)
             if key in self._tasks:
                 self._behind.add(key)

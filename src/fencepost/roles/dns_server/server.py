@@ -100,8 +100,14 @@ class DnsServer:
         await self._stack.aclose()
 
     def set_notify(self, targets: Iterable[str]) -> None:
-        """Replace the list of ``host:port`` told of changes. Raises Misconfigured, the old list kept."""
-        self._notices.set_targets(targets)
+        """Replace the list of ``host:port`` told of changes; call it on the server's loop.
+
+        Who is new is told the serials at once, so that no change falls between its last look and its place on the list.
+        Raises Misconfigured, the old list kept.
+        """
+        added = self._notices.set_targets(targets)
+        for apex in self._apexes if self.port else ():
+            self._notices.changed(apex, added)
 
     async def _load(self, file: DomainFile, apex: bytes) -> None:
         contents = file.load(apex)
@@ -144,11 +150,12 @@ class DnsServer:
         task.add_done_callback(self._work.discard)
 
     async def _answer_later(self, udp: socket.socket, later: Later, address: tuple[str, int]) -> None:
-        async for reply in self.handler.later(later):
-            try:
-                udp.sendto(reply, address)
-            except OSError:
-                self.counters.dropped += 1
+        async with contextlib.aclosing(self.handler.later(later)) as replies:
+            async for reply in replies:
+                try:
+                    udp.sendto(reply, address)
+                except OSError:
+                    self.counters.dropped += 1
 
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.counters.connections += 1
@@ -217,8 +224,9 @@ class _Connection:
             if isinstance(reply, bytes):
                 await self._write(reply)
             elif reply is not None:
-                async for part in handler.later(reply):
-                    await self._write(part)
+                async with contextlib.aclosing(handler.later(reply)) as parts:
+                    async for part in parts:
+                        await self._write(part)
 
     async def _write(self, reply: bytes) -> None:
         """One message out; a client that doesn't take it within the idle time-out is cut off."""
@@ -287,6 +295,9 @@ def _bind(host: str, port: int) -> tuple[socket.socket, socket.socket]:
             udp.setblocking(False)
             udp.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _RECEIVE_BYTES)
             tcp.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            if family == socket.AF_INET6:
+                for sock in (udp, tcp):  # or IPv4 clients would come as ::ffff:192.0.2.1, which is in no list
+                    sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
             udp.bind((host, port))
             tcp.bind((host, udp.getsockname()[1]))
             return udp, tcp

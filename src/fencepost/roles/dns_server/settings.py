@@ -10,7 +10,8 @@ from fencepost.ports import Misconfigured
 class DnsServerSettings(Struct, frozen=True):
     """Settings of the embedded DNS server.
 
-    ``domains`` are those it answers for; ``listen`` an address and port (port 0 takes a free one) for UDP and TCP;
+    ``domains`` are those it answers for; ``listen`` an address and port (port 0 takes a free one) for UDP and TCP. On a
+    host with several addresses name one: from 0.0.0.0 the system picks a UDP answer's source, which may be another.
     ``data`` the path of its file. ``keys`` maps a key's name to its algorithm and base64 secret: who has one may update
     and transfer. ``transfer`` are addresses that may transfer without a key; ``notify`` are told of each change.
     ``negative_ttl_s`` is how long "no such name" may be remembered: short, since a name taken out by mistake should be
