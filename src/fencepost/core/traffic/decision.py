@@ -135,8 +135,8 @@ def obey(work: Pass) -> None:
 def bring_in(work: Pass) -> None:
     """Who comes back, and which pending ones are ready. Coming in takes two votes, as going out does.
 
-    One vote of three is enough for a verdict of healthy, and not for a return: if it is the odd one, it would be outvoted
-    a minute later, and the target taken out again.
+    One vote of three is enough for a verdict of healthy, and not for a return: if it is the odd one, it would be
+    outvoted a minute later, and the target taken out again.
     """
     voting = tuple(voter.zone for voter in work.voters if voter.state == "ok")
     for member in work.each():

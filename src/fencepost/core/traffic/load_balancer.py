@@ -97,11 +97,12 @@ class WriteMembership(Effect, frozen=True, gc=False):
 class Credit(msgspec.Struct, frozen=True, gc=False):
     """From when this process may credit the budget of the row it knows.
 
-    version: the store's version of that row.   since: when this process wrote it, or else first saw it.
-    wrote, wrote_at: (row version, refilled_at, tokens) of the newest row it asked to write, and when.
+    known: (row version, refilled_at, tokens) of that row; versions alone come again after a lost store.
+    since: when this process wrote it, or else first saw it.
+    wrote, wrote_at: the same three of the newest row it asked to write, and when.
     """
 
-    version: int = -1
+    known: tuple[int, int, int] = (-1, 0, 0)
     since: Instant = 0
     wrote: tuple[int, int, int] = (-1, 0, 0)
     wrote_at: Instant = 0
@@ -154,7 +155,7 @@ class LoadBalancer(msgspec.Struct):
             numbers={beat.zone: beat.number for beat in event.beats},
             words=words,
             mode=mode,
-            tokens=self._credited(event.version, row, safety, now),
+            tokens=self._credited(row, safety, now),
             safety=safety,
             now=now,
         )
@@ -170,13 +171,11 @@ class LoadBalancer(msgspec.Struct):
             return None
         return fresh
 
-    def _credited(self, version: int, row: Membership, safety: SafetySettings, now: Instant) -> int:
+    def _credited(self, row: Membership, safety: SafetySettings, now: Instant) -> int:
         """The budget now. Only time that this process has seen pass since the row was written counts."""
-        credit = self.credit
-        if version != credit.version:
-            ours = (row.version, row.refilled_at, row.tokens) == credit.wrote
-            since = credit.wrote_at if ours else now
-            self.credit = credit = replace(credit, version=version, since=since)
+        credit, mark = self.credit, (row.version, row.refilled_at, row.tokens)
+        if mark != credit.known:
+            self.credit = credit = replace(credit, known=mark, since=credit.wrote_at if mark == credit.wrote else now)
         elif now < credit.since:
             self.credit = credit = replace(credit, since=now)
         pool = standing(row.members)
