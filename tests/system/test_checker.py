@@ -75,6 +75,18 @@ class MemoryStore:
         return {each.suspect for each in self.written}
 
 
+class InterruptedStore(MemoryStore):
+    """Does something once in the middle of its first write."""
+
+    then: Callable[[], None] | None = None
+
+    async def put_report(self, zone: str, pool: str, sequence: int, body: bytes) -> None:
+        await super().put_report(zone, pool, sequence, body)
+        then, self.then = self.then, None
+        if then is not None:
+            then()
+
+
 async def until(enough: Callable[[], object]) -> None:
     """Wait for what must come."""
     deadline = time.monotonic() + PATIENCE_S
@@ -395,6 +407,8 @@ def test_several_pools_and_a_reload() -> None:
                 slower = HealthSettings(interval_ns=400 * MS, timeout_ns=240 * MS)
                 await role.reload(CheckerSettings("a", (pool_of({"two": port}, health=slower),)))
                 assert role.pools["web"].prober is not kept
+                assert role.pools["web"].report is not None
+                assert role.pools["web"].report.verdicts[0].healthy is True
                 assert isinstance(kept, Prober)
                 assert kept.in_flight == 0
 
@@ -444,6 +458,56 @@ def test_a_beat_never_speaks_of_a_body_that_is_not_there(steps: list[str]) -> No
         assert newest == sequence
 
     asyncio.run(main())
+
+
+def test_a_body_that_comes_during_a_write_goes_before_its_beat() -> None:
+    """While a body is being written a newer one and its beat come: the beat waits for the newer body."""
+
+    async def main() -> None:
+        writer = ReportWriter(store := InterruptedStore())
+
+        def meanwhile() -> None:
+            writer.report(CheckerReport("a", "web", 2, None, ()))
+            writer.beat(Beat("a", "web", 1, 2))
+
+        store.then = meanwhile
+        writer.report(CheckerReport("a", "web", 1, None, ()))
+        await writer.flush()
+        await writer.flush()
+        assert [(type(each), each.sequence) for each in store.written] == [
+            (CheckerReport, 1),
+            (CheckerReport, 2),
+            (Beat, 2),
+        ]
+
+    run(main)
+
+
+def test_a_reload_during_the_start_starts_nothing_twice() -> None:
+    """A reload that arrives while the first pools wait for the store leaves one prober a pool, the newer one."""
+
+    async def main() -> None:
+        store = MemoryStore()
+        store.fails = Unavailable("not up yet")
+        opened: list[Prober] = []
+
+        def opening(settings: ProbeSettings, on_results: Callable[[list[ProbeResult]], None]) -> Prober:
+            opened.append(open_prober(settings, on_results, salt="a"))
+            return opened[-1]
+
+        role = CheckerRole(CheckerSettings("a", (pool_of({"t": 1}),)), open_prober=opening, store=store)
+        stop = asyncio.Event()
+        running = asyncio.create_task(role.run(stop))
+        reloading = asyncio.create_task(role.reload(CheckerSettings("a", (pool_of({"u": 1}),))))
+        await until(lambda: role.writer.problem is not None)
+        store.fails = None
+        await reloading
+        assert len(opened) == 1
+        assert [target.key for target in role.pools["web"].pool.targets] == ["u"]
+        stop.set()
+        await running
+
+    run(main)
 
 
 def test_a_refused_body_does_not_hold_up_the_others() -> None:

@@ -252,17 +252,19 @@ class Prober:
         that left get no further probe, and a probe of theirs in flight gives no result.
         """
         wanted = {target.key: target for target in targets}
+        fresh = {
+            key: State(target, self._check(target), self._capacity_check(target) if self._capacity_check else None)
+            for key, target in wanted.items()
+            if key not in self._states or self._states[key].target != target
+        }
         for key, state in list(self._states.items()):
-            if wanted.get(key) != state.target:
+            if key in fresh or key not in wanted:
                 state.gone = True
                 del self._states[key]
-        fresh = [key for key in wanted if key not in self._states]
         now = time.monotonic_ns()
         for key, phase_ns in phases(fresh, self._rounds.salt, self.settings.interval_ns).items():
-            target = wanted[key]
-            capacity = self._capacity_check(target) if self._capacity_check else None
-            state = self._states[key] = State(target, self._check(target), capacity)
-            self._rounds.add(key, state, now + phase_ns)
+            self._states[key] = fresh[key]
+            self._rounds.add(key, fresh[key], now + phase_ns)
         count, interval_ns = len(self._states), self.settings.interval_ns
         self._per_tick = 1 + -(-2 * count * self.tick_ns // interval_ns)
         files = resource.getrlimit(resource.RLIMIT_NOFILE)[0] - FILES_KEPT_BACK

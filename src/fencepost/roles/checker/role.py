@@ -108,6 +108,7 @@ class PoolRunner:
         self.decider: Decider = Checker(zone, pool.name, pool.health)
         self.prober: Prober | None = None
         self.report: CheckerReport | None = None
+        self.beat = 0
         self.unknown = 0
         """Results that said nothing about their target."""
         self._writer = writer
@@ -125,6 +126,7 @@ class PoolRunner:
                 self.report = report
                 self._writer.report(report)
             case PublishBeat(beat=beat):
+                self.beat = beat.number
                 self._writer.beat(beat)
             case Wake(after=after):
                 if self._timer is not None:
@@ -180,6 +182,7 @@ class CheckerRole:
         self._lag = LagSampler(lambda p99_ns: self._tell_all(LoopLag(p99_ns)))
         self._canary_passed_ns = time.monotonic_ns()
         self._exhausted = False
+        self._changing = asyncio.Lock()  # a reload may come while the first pools still wait for the store
 
     async def run(self, stop: asyncio.Event, ready: Callable[[], None] | None = None) -> None:
         """Check until `stop` is set. Raises OSError if the health port is taken."""
@@ -191,8 +194,7 @@ class CheckerRole:
             self.health_port = server.sockets[0].getsockname()[1]
         writing: asyncio.Task[None] | None = None
         try:
-            for pool in settings.pools:
-                await self._add(pool)
+            await self.reload(self.settings)
             writing = asyncio.create_task(self.writer.run())
             self._canary_passed_ns = time.monotonic_ns()
             self._lag.start()
@@ -218,21 +220,24 @@ class CheckerRole:
         """Go on with new pools and targets; pools that didn't change aren't disturbed. Zone and health port stay as
         they were.
         """
-        wanted = {pool.name: pool for pool in settings.pools}
-        for name, runner in list(self.pools.items()):
-            pool = wanted.get(name)
-            if pool is None or (pool.health, pool.probe) != (runner.pool.health, runner.pool.probe):
-                runner.stop()
-                del self.pools[name]
-            elif pool.targets != runner.pool.targets:
-                runner.list_targets(pool)
-        for name, pool in wanted.items():
-            if name not in self.pools:
-                await self._add(pool)
-        self.settings = settings
+        async with self._changing:
+            wanted = {pool.name: pool for pool in settings.pools}
+            for name, runner in list(self.pools.items()):
+                pool = wanted.get(name)
+                if pool is None or (pool.health, pool.probe) != (runner.pool.health, runner.pool.probe):
+                    runner.stop()
+                    del self.pools[name]
+                    if pool is not None and runner.report is not None:
+                        # What it last thought may not have reached the store yet.
+                        self._start(pool, runner.report, runner.beat)
+                elif pool.targets != runner.pool.targets:
+                    runner.list_targets(pool)
+            for name, pool in wanted.items():
+                if name not in self.pools:
+                    self._start(pool, *await self.writer.last(settings.zone, name))
+            self.settings = settings
 
-    async def _add(self, pool: CheckedPool) -> None:
-        last, beat = await self.writer.last(self.settings.zone, pool.name)
+    def _start(self, pool: CheckedPool, last: CheckerReport | None, beat: int) -> None:
         runner = PoolRunner(self.settings.zone, pool, self.writer, self._clock)
 
         def on_results(results: list[Result]) -> None:
