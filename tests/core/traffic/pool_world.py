@@ -21,7 +21,7 @@ from fencepost.core.traffic.health import (
     first_probe_after,
 )
 from fencepost.core.traffic.load_balancer import LoadBalancer, PoolSettings, ReportsRead, WriteMembership
-from fencepost.core.traffic.membership import SERVING, Listing, Membership, Move, Override, State, Target
+from fencepost.core.traffic.membership import SERVING, Listing, Member, Membership, Move, Override, State, Target
 from fencepost.core.traffic.verdict import Beat, CheckerReport, ProbeResult
 
 STEP = SECOND // 4
@@ -212,3 +212,33 @@ def scored(world: PoolWorld, seconds: float) -> Score:
 
 WARM = 2 * MINUTE // SECOND
 """Seconds after which every vote counts."""
+
+DEAD = "10.0.0.1"
+SECOND_DEAD = "10.0.0.2"
+
+
+def member(world: PoolWorld, key: str = DEAD) -> Member:
+    """One member of the row."""
+    return next(each for each in row(world).members if each.key == key)
+
+
+def row(world: PoolWorld) -> Membership:
+    """The row."""
+    assert world.row is not None
+    return world.row
+
+
+def warm(count: int, **options: object) -> PoolWorld:
+    """A pool that has been well for two minutes."""
+    return PoolWorld(count, **options).run(WARM)  # type: ignore[arg-type]
+
+
+def kill(world: PoolWorld, *keys: str) -> None:
+    """These targets die now."""
+    before = world.alive
+    world.alive = lambda key, at: key not in keys and before(key, at)
+
+
+def revive(world: PoolWorld) -> None:
+    """All targets are well again."""
+    world.alive = lambda _key, _at: True

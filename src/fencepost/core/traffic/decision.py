@@ -242,13 +242,13 @@ def take_out(work: Pass, pool: Standing) -> None:
         if member.forced is OverrideKind.KEEP or member.forced in FREEZING:
             work.place(member, State.KEPT, Rule.OPERATOR)
             continue
-        count = work.tally(member.key)
-        if count.healthy is not False or not count.failing:
+        count, free = work.tally(member.key), member.key in work.ended
+        # One that was drained until now isn't newly removed: it costs nothing and its last verdict will do.
+        if not free and (count.healthy is not False or not count.failing):
             # Nothing new can be decided without a quorum, so a limit that was named before still stands.
             undecided = count.healthy is None and member.state is State.KEPT
             work.place(member, State.KEPT, member.rule if undecided else Rule.FAILING_NOW)
             continue
-        free = member.key in work.ended
         rule = limits.objection(member, pool, full if free else tokens, work.panic, frozen, work.safety)
         if rule is not None:
             work.place(member, State.KEPT, rule)

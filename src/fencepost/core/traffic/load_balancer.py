@@ -140,7 +140,9 @@ class LoadBalancer(msgspec.Struct):
         voters, reports = self.ear.listen(event.beats, event.reports, now, settings.health)
         known = {member.key: member.votes.outvoted for member in row.members if member.votes.outvoted}
         tallies = self.counted.count(reports, self.ear, known, now, settings.health)
-        targets = {target.key: target for target in event.listing.targets}
+        # An older list than the one applied tells nothing, its weights neither.
+        current = event.listing.revision >= row.revision
+        targets = {target.key: target for target in event.listing.targets if current}
         listed = roster(row, event.listing, now, safety)
         words, mode = heard(event.overrides, settings.mode, now)
         work = decision.Pass(
