@@ -128,7 +128,10 @@ def enactor_main(region: Region, zone: str) -> Main:
 
 
 def planner_main(region: Region) -> Main:
-    """The planner, with the load balancers beside it, and the keeper of the configuration row."""
+    """The planner, with the load balancers beside it, and the keeper of the configuration row.
+
+    Starting it loads nothing: who starts a region or a planner by hand loads the file (:func:`load_configuration`).
+    """
 
     async def main() -> None:
         from fencepost.roles.load_balancer import run_load_balancers  # noqa: PLC0415
@@ -141,11 +144,27 @@ def planner_main(region: Region) -> Main:
         settings = PlannerSettings("planner", region.owner, gather=region.dns.gather_ns)
         async with asyncio.TaskGroup() as group:
             group.create_task(heartbeat.beat("planner", store, condition, " ".join(f"{host}:{port}" for host, port in notify)))
-            group.create_task(configuration.keep(store, region))
+            group.create_task(configuration.keep(store, region, state_folder(region) / "running.json"))
             group.create_task(run_planner(settings, dict(planning), store, condition, drill_of(region, "planner")))
             group.create_task(run_load_balancers("load balancer", dict(balancing), store, condition))
 
     return main
+
+
+def load_configuration(region: Region) -> None:
+    """Make the file the running configuration, as a start by hand does; without a store yet, the planner will.
+
+    Raises a ``PortError``.
+    """
+
+    async def put() -> None:
+        store = open_store(region, create=True)
+        try:
+            await configuration.put(store, region)
+        finally:
+            await store.close()
+
+    asyncio.run(put())
 
 
 def janitor_main(region: Region) -> Main:

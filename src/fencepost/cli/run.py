@@ -29,6 +29,8 @@ def run(role: str, *, zone: str | None = None, config: str | None = None) -> int
         raise Misconfigured(f"no zone {zone!r} in this region", hint=f"one of: {', '.join(region.zones)}")
     if region.dns.provider == "embedded":
         assembly.make_tsig_key(region)
+    if role == "planner":
+        assembly.load_configuration(region)
     main = assembly.ROLES[role](region, zone) if zone is not None else assembly.ROLES[role](region)
     name = f"{role}/{zone}" if zone else role
     return run_process(name, main, assembly.state_folder(region), log_to_stderr=True)

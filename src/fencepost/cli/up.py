@@ -70,6 +70,10 @@ class Run:
         refuse_if_running(self.folder)
         if self.region.dns.provider == "embedded":
             self.assembly.make_tsig_key(self.region)
+        try:
+            self.assembly.load_configuration(self.region)
+        except PortError as error:
+            self.say(f"starting without the store: {error}" + (f"; {error.hint}" if error.hint else ""))
         self.say(
             f"fencepost {__version__} · region {self.region.name}"
             + (", the sample (your own: fencepost init)" if self.with_targets else "")

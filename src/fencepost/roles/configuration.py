@@ -8,11 +8,12 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 
 import msgspec
 
 from fencepost.core.instant import SECOND, Instant
-from fencepost.ports import PortError, StorePort
+from fencepost.ports import PortError, StorePort, Unavailable
 from fencepost.settings import Region
 
 log = logging.getLogger(__name__)
@@ -47,27 +48,55 @@ async def put(store: StorePort, region: Region, *, confirmed: bool = False) -> L
     return loaded
 
 
-async def keep(store: StorePort, region: Region) -> None:
-    """Load ``region`` once, and again whenever the store has lost its configuration; until cancelled.
+async def keep(store: StorePort, region: Region, copy: Path) -> None:
+    """See to it that the store has a configuration; until cancelled.
 
-    What is put back after a loss is the newest configuration seen here, which a reload may have changed since the start.
+    A start isn't a load: a role started again by its supervisor must not undo a reload made since. Only where the store
+    holds none (it is new, or was lost) is one put: the newest seen, of which ``copy`` is a local copy, else ``region``.
     """
-    latest: Loaded | None = None
+    latest = read_copy(copy)
     while True:
         try:
-            if latest is None:
-                latest = await put(store, region)
             running = decode((await store.inputs()).config)
             if running is None:
-                log.warning("the store holds no configuration; the last known is put back")
-                await store.put_config(encode(latest))
-            else:
+                put_back = latest or Loaded(region, 1, time.time_ns())
+                log.info("the store holds no configuration; revision %d is put there", put_back.revision)
+                await store.put_config(encode(put_back))
+            elif running != latest:
                 latest = running
+                write_copy(copy, running)
         except PortError as error:
             log.debug("configuration: %s", error)
             await asyncio.sleep(0.2)
             continue
         await store.wait(SECOND)
+
+
+def read_copy(path: Path) -> Loaded | None:
+    """The local copy of the newest configuration seen; None if there is none that can be read."""
+    try:
+        return decode(path.read_bytes())
+    except (OSError, msgspec.MsgspecError):
+        return None
+
+
+def write_copy(path: Path, loaded: Loaded) -> None:
+    """Replace the local copy whole; a full disk costs the copy."""
+    try:
+        path.with_suffix(".new").write_bytes(encode(loaded))
+        path.with_suffix(".new").replace(path)
+    except OSError as error:
+        log.warning("%s isn't kept: %s", path, error.strerror)
+
+
+async def load(store: StorePort, region: Region, *, confirmed: bool = False) -> Loaded:
+    """Make ``region`` the running configuration as soon as the store answers."""
+    while True:
+        try:
+            return await put(store, region, confirmed=confirmed)
+        except Unavailable as error:
+            log.debug("configuration: %s", error)
+            await asyncio.sleep(0.05)
 
 
 async def follow(store: StorePort, changed: Callable[[Loaded], Awaitable[None]]) -> None:

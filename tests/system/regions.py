@@ -1,0 +1,270 @@
+"""A real region for tests: `fencepost up` with every role as a process, on free loopback ports, in a folder of its own."""
+
+import asyncio
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any, TypeVar
+
+import dns.message
+import dns.query
+import dns.rdatatype
+
+from fencepost import assembly
+from fencepost.core.fence import Marker
+from fencepost.ports import PortError, StorePort
+from fencepost.settings import Region, load
+
+T = TypeVar("T")
+FENCEPOST = Path(sys.executable).with_name("fencepost")
+
+TEMPLATE = """
+[region]
+name = "{name}"
+owner = "{owner}"
+drills = true
+[dns]
+provider = "embedded"
+domain = "example.test"
+ttl = "5s"
+gather = "1s"
+listen = "127.0.0.1:{dns}"
+transfer = ["127.0.0.1"]
+[store]
+path = "{name}.db"
+[api]
+listen = "127.0.0.1:{api}"
+token = {{ file = "api.token" }}
+[pool.web.probe]
+url = "http://:{target}/healthz"
+interval = "200ms"
+timeout = "100ms"
+[pool.web.targets]
+a = ["127.0.1.1", "127.0.1.2"]
+b = ["127.0.2.1", "127.0.2.2"]
+c = ["127.0.3.1", "127.0.3.2"]
+[[endpoint]]
+name = "api.example.test"
+pool = "web"
+[[endpoint]]
+name = "www.example.test"
+pool = "web"
+"""
+
+ROLES = ("dns", "planner", "enactor/a", "enactor/b", "enactor/c", "checker/a", "checker/b", "checker/c", "janitor", "api")
+
+
+def free_port() -> int:
+    """A port that is free for TCP and UDP on loopback just now."""
+    for _ in range(50):
+        with socket.socket() as tcp, socket.socket(type=socket.SOCK_DGRAM) as udp:
+            tcp.bind(("127.0.0.1", 0))
+            port = int(tcp.getsockname()[1])
+            try:
+                udp.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return port
+    raise OSError("no port is free for both")
+
+
+class RunningRegion:
+    """A region that runs while the ``with`` block does."""
+
+    def __init__(self, folder: Path, *, name: str = "demo", owner: str = "", edit: Callable[[str], str] = str, targets: bool = True) -> None:
+        self.folder = folder
+        self.config = folder / "region.toml"
+        self.dns_port, self.api_port, self.target_port = free_port(), free_port(), free_port()
+        text = TEMPLATE.format(name=name, owner=owner or name, dns=self.dns_port, api=self.api_port, target=self.target_port)
+        self.config.write_text(edit(text))
+        self.region: Region = load(str(self.config))
+        self.state = assembly.state_folder(self.region)
+        self.targets = targets
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def start(self, ready_s: float = 20.0) -> "RunningRegion":
+        """Start every role and wait until both endpoints are answered."""
+        command = [str(FENCEPOST), "up", "--config", str(self.config)] + (["--sample"] if self.targets else [])
+        with (self.folder / "up.log").open("ab") as log:
+            self.process = subprocess.Popen(command, cwd=self.folder, stdout=log, stderr=log, start_new_session=True)
+        self.until(lambda: all(self.addresses(e.name) for e in self.region.endpoints), ready_s, "every endpoint is answered")
+        return self
+
+    def __enter__(self) -> "RunningRegion":
+        return self.start()
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def stop(self) -> None:
+        """End the region, stopped processes included."""
+        if self.process is not None and self.process.poll() is None:
+            self.process.send_signal(signal.SIGINT)
+            try:
+                self.process.wait(20)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()
+        self.process = None
+
+    def fencepost(self, *words: str, ok: tuple[int, ...] = (0,), timeout: float = 30.0) -> str:
+        """Run a command for this region; its stdout. Fails the test if its exit code isn't among ``ok``."""
+        done = subprocess.run(
+            [str(FENCEPOST), *words, "--config", str(self.config)], cwd=self.folder, capture_output=True, text=True, timeout=timeout,
+            stdin=subprocess.DEVNULL, check=False,
+        )
+        assert done.returncode in ok, f"fencepost {' '.join(words)}: exit {done.returncode}\n{done.stdout}\n{done.stderr}"
+        return done.stdout
+
+    def processes(self) -> dict[str, dict[str, Any]]:
+        """What the supervisor says of each process."""
+        return json.loads((self.state / "processes.json").read_text())["processes"]  # type: ignore[no-any-return]
+
+    def pid(self, role: str) -> int:
+        """A role's process id, waited for if it is being started again."""
+        self.until(lambda: self.processes()[role]["pid"] is not None, 10, f"{role} runs")
+        return int(self.processes()[role]["pid"])
+
+    def signal(self, role: str, number: int) -> int:
+        """Send a role a signal; its pid."""
+        pid = self.pid(role)
+        os.kill(pid, number)
+        return pid
+
+    def ask(self, name: str, kind: str = "A", timeout: float = 1.0) -> dns.message.Message:
+        """Ask the region's DNS server over UDP."""
+        query = dns.message.make_query(name, kind)
+        return dns.query.udp(query, "127.0.0.1", timeout=timeout, port=self.dns_port)
+
+    def addresses(self, name: str, kind: str = "A") -> list[str]:
+        """The addresses a caller gets; none also while nobody answers."""
+        try:
+            answer = self.ask(name, kind)
+        except (OSError, dns.exception.Timeout):
+            return []
+        return sorted(str(rdata) for rrset in answer.answer if rrset.rdtype == dns.rdatatype.from_text(kind) for rdata in rrset)
+
+    def marker(self, name: str) -> Marker | None:
+        """The marker that stands, None if there is none or nobody answers."""
+        try:
+            answer = self.ask(f"_fencepost.{name}", "TXT")
+        except (OSError, dns.exception.Timeout):
+            return None
+        for rrset in answer.answer:
+            for rdata in rrset:
+                return Marker.parse(tuple(rdata.strings))
+        return None
+
+    def until(self, what: Callable[[], Any], within_s: float, words: str) -> None:
+        """Wait until something holds; the test fails with ``words`` if it doesn't in time."""
+        limit = time.monotonic() + within_s
+        while True:
+            try:
+                if what():
+                    return
+            except (FileNotFoundError, KeyError, json.JSONDecodeError, ConnectionError):
+                pass
+            if time.monotonic() > limit:
+                raise AssertionError(f"not within {within_s} s: {words}\n{self.log()}")
+            time.sleep(0.05)
+
+    def log(self) -> str:
+        """The end of what `up` and its roles said."""
+        lines = [(self.folder / "up.log").read_text()[-3000:]] if (self.folder / "up.log").exists() else []
+        for path in sorted(self.state.glob("*.log")):
+            lines.append(f"--- {path.name}\n{path.read_text()[-1200:]}")
+        return "\n".join(lines)
+
+    def with_store(self, work: Callable[[StorePort], Coroutine[Any, Any, T]]) -> T:
+        """Do something with the region's store, as one of its roles would."""
+
+        async def doing() -> T:
+            store = assembly.open_store(self.region)
+            try:
+                return await work(store)
+            finally:
+                await store.close()
+
+        return asyncio.run(doing())
+
+    def history(self, *kinds: str) -> list[Any]:
+        """The history's rows of these kinds; none while there is no store."""
+        async def read(store: StorePort) -> list[Any]:
+            return [row for row in await store.history(most=5000) if not kinds or row.kind in kinds]
+
+        try:
+            return self.with_store(read)
+        except PortError:
+            return []
+
+    def ttl(self, name: str) -> int:
+        """The TTL that callers get; 0 while nobody answers."""
+        try:
+            return max((rrset.ttl for rrset in self.ask(name).answer), default=0)
+        except (OSError, dns.exception.Timeout):
+            return 0
+
+    def newer_plan(self, seconds: int) -> None:
+        """A plan that changes every endpoint's TTL, made and enacted."""
+        self.change_ttl(seconds)
+        self.until(lambda: all(self.ttl(e.name) == seconds for e in self.region.endpoints), 10, f"ttl {seconds} is live")
+
+    def change_ttl(self, seconds: int) -> None:
+        """Have the planner make a plan that changes every endpoint: the quickest change there is."""
+        from msgspec.structs import replace
+
+        from fencepost.roles import configuration
+
+        async def put(store: StorePort) -> None:
+            loaded = configuration.decode((await store.inputs()).config)
+            assert loaded is not None
+            endpoints = tuple(replace(e, ttl_s=seconds) for e in loaded.region.endpoints)
+            await configuration.put(store, replace(loaded.region, endpoints=endpoints))
+
+        self.with_store(put)
+
+    def configured_ttl(self) -> int:
+        """The TTL of the first endpoint in the running configuration."""
+        from fencepost.roles import configuration
+
+        async def read(store: StorePort) -> int:
+            loaded = configuration.decode((await store.inputs()).config)
+            return loaded.region.endpoints[0].ttl_s if loaded else 0
+
+        return self.with_store(read)
+
+    def converged(self) -> bool:
+        """Whether every endpoint's marker names the newest plan's row and all addresses stand."""
+        async def newest(store: StorePort) -> dict[str, Any]:
+            _, rows = await store.newest_rows(None)
+            return {row.name: row for row in rows}
+
+        rows = self.with_store(newest)
+        for endpoint in self.region.endpoints:
+            marker, row = self.marker(endpoint.name), rows.get(endpoint.name)
+            if marker is None or row is None or (marker.generation, marker.digest) != (row.generation, row.digest):
+                return False
+            if row.hold is None and self.addresses(endpoint.name) != sorted(row.content.a):
+                return False
+        return True
+
+
+def state_of(pid: int) -> str:
+    """A process's state letter, as ps shows it: T is stopped."""
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+
+
+def epoch_of(text: str) -> int:
+    """The epoch that a command's output names."""
+    found = re.search(r"epoch (\d+)", text)
+    assert found, text
+    return int(found[1])
+
+
