@@ -197,55 +197,59 @@ def compare(kinds: list[str]) -> None:
                 )
 
 
+async def fill(path: Path, names: int) -> None:
+    """A file with so many names, two addresses and a marker each."""
+    server = DnsServer(_settings(path, 0))
+    (apex,) = (b"\x07example\x04test\0",)
+    await server.start()
+    strings = marker_text(1).strip('"').encode()
+    marker = (RecordSet(16, 30, (bytes((len(strings),)) + strings,)),)
+    for start in range(0, names, 10_000):
+        nodes: dict[bytes, Node] = {}
+        for index in range(start, min(names, start + 10_000)):
+            label = f"host{index}".encode()
+            owner = bytes((len(label),)) + label + apex
+            last = index % 250 + 1
+            nodes[owner] = (RecordSet(1, 30, (bytes((192, 0, 2, last)), bytes((198, 51, 100, last)))),)
+            nodes[b"\x0a_fencepost" + owner] = marker
+        contents = server.domains[apex]
+        soa = (contents.soa.rdatas[0],)
+        await server.handler.commit(contents, Change(contents.serial, contents.serial, nodes, soa, soa))
+    await server.stop()
+
+
+async def measure(path: Path, names: int) -> None:
+    """One line of figures for a file made by :func:`fill`."""
+    begun = time.perf_counter()
+    server = DnsServer(_settings(path, 0))
+    await server.start()
+    ready = time.perf_counter() - begun
+    gc.collect()
+    gc.freeze()  # as `run` does
+    memory = resident_mib()
+    many, one = [], []
+    for generation in range(2, 7):
+        many.append(await send(server.port, endpoint_update(0, MANY, generation)))
+    for generation in range(2, 22):
+        one.append(await send(server.port, endpoint_update(300, 301, generation)))
+    size = len(endpoint_update(0, MANY, 7))
+    begun = time.perf_counter()
+    proc = await asyncio.create_subprocess_exec(
+        "dig", f"@{HERE}", "-p", str(server.port), DOMAIN, "AXFR", "-y", f"hmac-sha256:writer:{SECRET}",
+        stdout=asyncio.subprocess.PIPE,
+    )  # fmt: skip
+    stalls = await _stalls(proc)
+    print(
+        f"{names:7} names: ready in {ready:.2f} s, {memory:.0f} MiB; {MANY} endpoints ({size} bytes) in"
+        f" {sorted(many)[2] * 1000:.1f} ms, one in {sorted(one)[10] * 1000:.2f} ms;"
+        f" AXFR by dig {time.perf_counter() - begun:.2f} s, longest stall {stalls * 1000:.1f} ms",
+        flush=True,
+    )
+    await server.stop()
+
+
 def updates() -> None:
     """One change, many endpoints in one message, memory and a transfer, in a small domain and in a large one."""
-
-    async def fill(path: Path, names: int) -> None:
-        server = DnsServer(_settings(path, 0))
-        (apex,) = (b"\x07example\x04test\0",)
-        await server.start()
-        strings = marker_text(1).strip('"').encode()
-        marker = (RecordSet(16, 30, (bytes((len(strings),)) + strings,)),)
-        for start in range(0, names, 10_000):
-            nodes: dict[bytes, Node] = {}
-            for index in range(start, min(names, start + 10_000)):
-                label = f"host{index}".encode()
-                owner = bytes((len(label),)) + label + apex
-                last = index % 250 + 1
-                nodes[owner] = (RecordSet(1, 30, (bytes((192, 0, 2, last)), bytes((198, 51, 100, last)))),)
-                nodes[b"\x0a_fencepost" + owner] = marker
-            contents = server.domains[apex]
-            soa = (contents.soa.rdatas[0],)
-            await server.handler.commit(contents, Change(contents.serial, contents.serial, nodes, soa, soa))
-        await server.stop()
-
-    async def measure(path: Path, names: int) -> None:
-        begun = time.perf_counter()
-        server = DnsServer(_settings(path, 0))
-        await server.start()
-        ready = time.perf_counter() - begun
-        gc.collect()
-        gc.freeze()  # as `run` does
-        memory = resident_mib()
-        many, one = [], []
-        for generation in range(2, 7):
-            many.append(await send(server.port, endpoint_update(0, MANY, generation)))
-        for generation in range(2, 22):
-            one.append(await send(server.port, endpoint_update(300, 301, generation)))
-        size = len(endpoint_update(0, MANY, 7))
-        begun = time.perf_counter()
-        proc = await asyncio.create_subprocess_exec(
-            "dig", f"@{HERE}", "-p", str(server.port), DOMAIN, "AXFR", "-y", f"hmac-sha256:writer:{SECRET}",
-            stdout=asyncio.subprocess.PIPE,
-        )  # fmt: skip
-        stalls = await _stalls(proc)
-        print(
-            f"{names:7} names: ready in {ready:.2f} s, {memory:.0f} MiB; {MANY} endpoints ({size} bytes) in"
-            f" {sorted(many)[2] * 1000:.1f} ms, one in {sorted(one)[10] * 1000:.2f} ms;"
-            f" AXFR by dig {time.perf_counter() - begun:.2f} s, longest stall {stalls * 1000:.1f} ms",
-            flush=True,
-        )
-        await server.stop()
 
     with tempfile.TemporaryDirectory(dir=os.environ.get("BENCH_DIR")) as text:
         for names in (1_000, 100_000):

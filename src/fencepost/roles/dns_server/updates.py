@@ -141,7 +141,11 @@ def _prescan(records: list[RawRecord], inside: Callable[[bytes], None]) -> None:
             bad = True
         if bad:
             raise Refuse(FORMERR)
-        if record.rclass == IN and (record.rtype in _UNSERVED or record.size > _DATA_BYTES_MAX):
+        if record.rclass == IN and (
+            record.rtype in _UNSERVED
+            or record.size > _DATA_BYTES_MAX
+            or (record.rtype == NS and record.owner.startswith(b"\x01*"))  # without meaning: RFC 4592 section 4.2
+        ):
             raise Refuse(REFUSED)
 
 
@@ -209,16 +213,16 @@ class _Draft:
         elif rtype == CNAME:
             if sets and old is None:
                 return  # beside other data: ignored, as the RFC says; a writer has to read back
-            sets[CNAME] = RecordSet(CNAME, ttl, (data,))
+            if old is None or ttl != old.ttl or same_as(CNAME, data) != same_as(CNAME, old.rdatas[0]):
+                sets[CNAME] = RecordSet(CNAME, ttl, (data,))
         elif CNAME in sets:
             return
         elif old is None:
             sets[rtype] = RecordSet(rtype, ttl, (data,))
         else:
-            kept = _without(old, data) if rtype in NAMED else old.rdatas
-            rdatas = old.rdatas if data in kept else (*kept, data)
-            if ttl != old.ttl or rdatas is not old.rdatas:
-                sets[rtype] = RecordSet(rtype, ttl, rdatas)
+            known = len(_without(old, data)) < len(old.rdatas)  # equal but for case: the old spelling stays, as at BIND
+            if ttl != old.ttl or not known:
+                sets[rtype] = RecordSet(rtype, ttl, old.rdatas if known else (*old.rdatas, data))
 
     def _delete_sets(self, sets: dict[int, RecordSet], record: RawRecord) -> None:
         protected = (SOA, NS) if record.owner == self._contents.apex else ()
