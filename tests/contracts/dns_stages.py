@@ -11,6 +11,7 @@ import dns.rdataclass
 import dns.rdatatype
 import dns.tsigkeyring
 import dns.update
+import uvloop
 from dns_contract import DOMAIN, OWNER
 from servers import KEY_NAME, KEY_SECRET, Served
 
@@ -100,4 +101,5 @@ class ServerStage:
                     await port.close()
                 self._ports.clear()
 
-        return asyncio.run(whole())
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:  # what the roles run on
+            return runner.run(whole())

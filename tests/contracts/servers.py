@@ -18,6 +18,7 @@ import pytest
 
 DOMAIN = "example.test"
 KEY_NAME = "fencepost-test"
+READER = "fencepost-reader"  # may transfer, may not update
 KEY_SECRET = base64.b64encode(b"a secret that only tests know 01").decode()
 STARTS_WITHIN_S = 20.0
 
@@ -53,8 +54,8 @@ def free_port() -> int:
 
 
 @contextmanager
-def bind(directory: Path, *, zone: str = ZONE, options: str = "") -> Iterator[Served]:
-    """A BIND primary."""
+def bind(directory: Path, *, zone: str = ZONE, options: str = "", extra: str = "") -> Iterator[Served]:
+    """A BIND primary; ``options`` are further global options, ``extra`` the domain's."""
     program = shutil.which("named", path="/usr/sbin:/usr/bin:/usr/local/sbin")
     if program is None:
         pytest.skip("BIND is not installed (Debian: apt-get install bind9)")
@@ -62,6 +63,7 @@ def bind(directory: Path, *, zone: str = ZONE, options: str = "") -> Iterator[Se
     (directory / "example.test.zone").write_text(zone)
     (directory / "named.conf").write_text(f"""
 key "{KEY_NAME}" {{ algorithm hmac-sha256; secret "{KEY_SECRET}"; }};
+key "{READER}" {{ algorithm hmac-sha256; secret "{KEY_SECRET}"; }};
 controls {{ }};
 options {{
   directory "{directory}"; pid-file none; session-keyfile none; lock-file none;
@@ -70,8 +72,8 @@ options {{
 }};
 zone "{DOMAIN}" {{
   type primary; file "example.test.zone"; journal "example.test.jnl";
-  update-policy {{ grant {KEY_NAME} zonesub ANY; }}; allow-transfer {{ key {KEY_NAME}; }};
-  also-notify {{ 127.0.0.1 port {served.notify_port}; }};
+  update-policy {{ grant {KEY_NAME} zonesub ANY; }}; allow-transfer {{ key {KEY_NAME}; key {READER}; }};
+  also-notify {{ 127.0.0.1 port {served.notify_port}; }}; {extra}
 }};
 """)
     with _running([program, "-g", "-n", "1", "-c", str(directory / "named.conf")], directory, served.port):

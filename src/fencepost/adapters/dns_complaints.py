@@ -32,7 +32,8 @@ _MISCONFIGURED = {
 }
 
 _GRANTS = {
-    "UPDATE": "BIND: update-policy or allow-update; Knot: acl action update",
+    "UPDATE": "BIND: update-policy or allow-update, and check-names if a name has an underscore; "
+    "Knot: acl action update",
     "AXFR": "BIND: allow-transfer; Knot: acl action transfer",
     "IXFR": "BIND: allow-transfer; Knot: acl action transfer",
     "SOA query": "BIND: allow-query",

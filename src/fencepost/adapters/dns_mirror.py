@@ -107,9 +107,9 @@ class Mirror:
         while at < len(head):
             end = at + 1 + head[at]
             label = head[at + 1 : end]
-            if b"." in label or b"\\" in label:
-                return None
-            labels.append(label.decode("latin-1"))
+            if b"." in label or b"\\" in label or not label.isascii():
+                return None  # as text it would look like another name
+            labels.append(label.decode())
             at = end
         if at != len(head):
             return None  # the suffix matched in the middle of a label

@@ -3,6 +3,9 @@
 A NOTIFY says nothing but "look": what changed is learnt by asking for the serial. So a forged one costs a question to
 the primary, and not even that more than 20 times a second. It is answered with its own question and the reply bit,
 never longer than it was. One that is signed with our key gets a signed answer; one signed otherwise gets none.
+
+BIND and our own server send it over UDP, Knot over TCP, so both are listened to, on one port. A TCP connection carries
+one message, within two seconds, and there are never more than eight.
 """
 
 import asyncio
@@ -11,6 +14,9 @@ import contextlib
 from fencepost.adapters.dns_signature import SignatureError, Signer, Unverified, Verifier
 from fencepost.adapters.dns_wire import NOTIFY, SOA, Head, Malformed, read_name, read_records
 
+CONNECTIONS_MAX = 8
+CONNECTION_S = 2.0
+PORT_TRIES = 8
 LOOKS_APART_S = 0.05
 """The least time between two questions that NOTIFY messages cause."""
 
@@ -24,15 +30,29 @@ class Listener(asyncio.DatagramProtocol):
         self._signer = signer
         self._transport: asyncio.DatagramTransport | None = None
         self._heard = asyncio.Event()
+        self._server: asyncio.Server | None = None
+        self._place = address
+        self._connections = 0
         self._looked_at = 0.0
 
     async def open(self) -> tuple[str, int]:
         """Start to listen, if not yet; the address and port. Raises ``OSError``."""
-        if self._transport is None:
+        for tries_left in range(PORT_TRIES, 0, -1):
+            if self._transport is not None:
+                break
             loop = asyncio.get_running_loop()
-            self._transport, _ = await loop.create_datagram_endpoint(lambda: self, local_addr=self._address)
-        host, port = self._transport.get_extra_info("sockname")[:2]
-        return str(host), int(port)
+            transport, _ = await loop.create_datagram_endpoint(lambda: self, local_addr=self._address)
+            try:
+                place = transport.get_extra_info("sockname")[:2]
+                self._server = await asyncio.start_server(self._connected, *place)
+            except OSError:
+                transport.close()
+                if self._address[1] or tries_left == 1:
+                    raise
+                continue  # a port that is free for UDP needn't be for TCP
+            self._transport = transport
+            self._place = str(place[0]), int(place[1])
+        return self._place
 
     async def told(self, most_s: float) -> bool:
         """Wait for a NOTIFY, so long at most; whether one came. It is not before its time, if the last was just now."""
@@ -54,6 +74,27 @@ class Listener(asyncio.DatagramProtocol):
         if self._transport is not None:
             self._transport.close()
             self._transport = None
+        if self._server is not None:
+            self._server.close()
+            self._server = None
+
+    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """A message over TCP."""
+        self._connections += 1
+        try:
+            if self._connections > CONNECTIONS_MAX:
+                return
+            async with asyncio.timeout(CONNECTION_S):
+                size = int.from_bytes(await reader.readexactly(2), "big")
+                reply = self._answer(await reader.readexactly(size))
+                writer.write(len(reply).to_bytes(2, "big") + reply)
+                self._heard.set()
+                await writer.drain()
+        except (Malformed, Unverified, SignatureError, EOFError, OSError):
+            pass
+        finally:
+            self._connections -= 1
+            writer.close()
 
     def datagram_received(self, data: bytes, addr: tuple[str, int]) -> None:
         """A message from anybody."""

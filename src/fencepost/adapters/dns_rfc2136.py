@@ -20,12 +20,13 @@ from collections.abc import Collection, Iterable
 
 from msgspec import Struct
 
+from fencepost.adapters.dns_complaints import bad_rcode
 from fencepost.adapters.dns_mirror import Mirror
 from fencepost.adapters.dns_notify import Listener
 from fencepost.adapters.dns_session import CHANGED, NotOffered, Session
 from fencepost.adapters.dns_signature import Signer
 from fencepost.adapters.dns_update import pack_update
-from fencepost.adapters.dns_wire import name_to_wire
+from fencepost.adapters.dns_wire import NOERROR, REFUSED, name_to_wire
 from fencepost.core.fence import Marker
 from fencepost.core.instant import SECOND, Duration
 from fencepost.core.zone import Batch, Change, Live, after, exact
@@ -134,6 +135,8 @@ class Rfc2136Dns:
             if rcode in CHANGED:
                 self._doubted = all(exact(self.live(change.name), change) for change in batch)
                 return False
+            if rcode != NOERROR:
+                raise self._refusal(rcode, batch, doing)
             await self._catch_up()
             for change in batch:
                 _check_written(self.live(change.name), change, doing)
@@ -161,6 +164,21 @@ class Rfc2136Dns:
         """Let go of sockets."""
         self._listener.close()
         self._session.close()
+
+    def _refusal(self, rcode: int, batch: Batch, doing: str) -> PortError:
+        """The exception for an update that the server wouldn't take.
+
+        A server refuses a whole update for one name that our key has no right to, or that it takes for no host name (an
+        underscore, BIND's check-names). So of several endpoints one may be to blame, and the batch is to be split; of
+        one it is a matter of rights.
+        """
+        if rcode == REFUSED and len(batch) > 1:
+            return Refused(
+                f"{self._session.server} answers REFUSED to {len(batch)} endpoints at once",
+                where=doing,
+                hint="one of them may be at fault: they are tried in smaller batches",
+            )
+        return bad_rcode(self._session.server, self._settings.domain, rcode, doing)
 
     async def _catch_up(self) -> None:
         """Read what changed, or everything if that can't be had."""

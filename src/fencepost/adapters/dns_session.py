@@ -112,23 +112,23 @@ class Session:
         with self._explained(doing):
             try:
                 return await self._take(signed, verifier, Transfer(mirror, whole=whole), doing)
-            except BaseException:
+            except BaseException as error:
                 self._link.drop()  # what may still come over this connection is unknown
+                if isinstance(error, Malformed) and not whole:
+                    raise NotOffered from error
                 raise
 
     async def update(self, message: bytes, doing: str) -> int:
-        """Send an update, once; the response code: NOERROR, or what the server found changed or wrong.
+        """Send an update, once; its response code. Raises ``Unavailable`` when the outcome is unknown.
 
-        Raises ``Unavailable`` when the outcome is unknown, and for every code that isn't the batch's own fault.
+        An error needs no signature to be believed; success, and "changed", do.
         """
         signed, mac = self._signer.sign(message)
         if len(signed) > MESSAGE_MAX:
             raise Refused(f"the update takes {len(signed):,} bytes; a message holds {MESSAGE_MAX:,}", where=doing)
         with self._explained(doing):
             reply = _Reply(await self._ask_stream(signed, again=False), signed, Verifier(self._signer, mac))
-            if reply.head.rcode not in CHANGED:
-                self._check_success(reply, doing, must_be_signed=True)
-            elif not reply.signed:
+            if not reply.signed and (reply.head.rcode == NOERROR or reply.head.rcode in CHANGED):
                 raise Unverified("its answer is not signed")
             return reply.head.rcode
 

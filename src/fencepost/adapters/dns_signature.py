@@ -35,6 +35,11 @@ TSIG_ERRORS = {16: "BADSIG", 17: "BADKEY", 18: "BADTIME", 22: "BADTRUNC"}
 _Verified: TypeAlias = tuple[object, bytes]
 
 
+def now_s() -> int:
+    """Seconds since 1970: signatures hold for five minutes around it (RFC 8945 section 5.2.3)."""
+    return int(time.time())
+
+
 class SignatureError(Exception):
     """A server's word on our signature (``BADSIG``, ``BADKEY``, ``BADTIME``, ``BADTRUNC``)."""
 
@@ -63,7 +68,7 @@ class Signer:
 
         ``request_mac`` is the request's, when an answer is signed.
         """
-        now = int(time.time())
+        now = now_s()
         original = int.from_bytes(message[:2], "big")
         blank = dns.rdtypes.ANY.TSIG.TSIG(
             dns.rdataclass.ANY, dns.rdatatype.TSIG, self._key.algorithm, now, FUDGE_S, b"", original, 0, b""
@@ -87,7 +92,7 @@ class Signer:
                 raise Unverified("its signature can't be read")
             if rdata.error:
                 raise SignatureError(TSIG_ERRORS.get(rdata.error, f"error {rdata.error}"))
-            now = int(time.time())
+            now = now_s()
             context = dns.tsig.validate(message, self._key, owner, rdata, now, mac, start, context, several)
         except (dns.exception.DNSException, ValueError) as error:
             raise Unverified(f"its signature doesn't verify ({type(error).__name__})") from error

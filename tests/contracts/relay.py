@@ -1,0 +1,165 @@
+"""A relay before a real server: passes messages both ways, counts them, and spoils the answers it is told to.
+
+Also a made-up primary that answers with whatever records a test gives it, signed by dnspython.
+"""
+
+import asyncio
+import struct
+from collections.abc import Callable
+
+import dns.message
+import dns.name
+import dns.rcode
+import dns.rdatatype
+import dns.rrset
+import dns.tsigkeyring
+from servers import DOMAIN, KEY_NAME, KEY_SECRET
+
+Spoil = Callable[[int, bytes], bytes | None]
+"""Given an answer's number on its connection (from 0) and its bytes: what to pass on; None cuts it off."""
+
+
+class Relay(asyncio.DatagramProtocol):
+    """One relay on a free port. ``spoil`` may be set at any time, and applies to answers over TCP."""
+
+    def __init__(self, upstream: int) -> None:
+        self.upstream = upstream
+        self.port = 0
+        self.spoil: Spoil = lambda _count, message: message
+        self.asked_udp = 0
+        self.asked_tcp: list[bytes] = []
+        self._transport: asyncio.DatagramTransport | None = None
+        self._back: dict[tuple[str, int], asyncio.DatagramTransport] = {}
+        self._server: asyncio.Server | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def start(self) -> "Relay":
+        """Take a port."""
+        self._server = await asyncio.start_server(self._connected, "127.0.0.1", 0)
+        self.port = self._server.sockets[0].getsockname()[1]
+        loop = asyncio.get_running_loop()
+        self._transport, _ = await loop.create_datagram_endpoint(lambda: self, ("127.0.0.1", self.port))
+        return self
+
+    async def stop(self) -> None:
+        """Let go of it."""
+        assert self._server is not None
+        assert self._transport is not None
+        self._server.close()
+        for transport in (self._transport, *self._back.values()):
+            transport.close()
+
+    def datagram_received(self, data: bytes, addr: tuple[str, int]) -> None:
+        """A question over UDP."""
+        self.asked_udp += 1
+        task = asyncio.ensure_future(self._pass_on(data, addr))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _pass_on(self, data: bytes, addr: tuple[str, int]) -> None:
+        if addr not in self._back:
+            assert self._transport is not None
+            back = _Back(self._transport, addr)
+            loop = asyncio.get_running_loop()
+            there = ("127.0.0.1", self.upstream)
+            self._back[addr], _ = await loop.create_datagram_endpoint(lambda: back, remote_addr=there)
+        self._back[addr].sendto(data)
+
+    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        there, to = await asyncio.open_connection("127.0.0.1", self.upstream, limit=1 << 20)
+        answers = asyncio.ensure_future(self._answers(there, writer))
+        try:
+            while True:
+                size = await reader.readexactly(2)
+                message = await reader.readexactly(struct.unpack(">H", size)[0])
+                self.asked_tcp.append(message)
+                to.write(size + message)
+        except (EOFError, OSError):
+            pass
+        finally:
+            answers.cancel()
+            writer.close()
+            to.close()
+
+    async def _answers(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        count = 0
+        try:
+            while True:
+                size = struct.unpack(">H", await reader.readexactly(2))[0]
+                message = self.spoil(count, await reader.readexactly(size))
+                count += 1
+                if message is None:
+                    writer.close()
+                    return
+                writer.write(struct.pack(">H", len(message)) + message)
+        except (EOFError, OSError):
+            writer.close()
+
+
+class _Back(asyncio.DatagramProtocol):
+    """Takes the server's answers back to one asker."""
+
+    def __init__(self, transport: asyncio.DatagramTransport, asker: tuple[str, int]) -> None:
+        self._transport = transport
+        self._asker = asker
+
+    def datagram_received(self, data: bytes, addr: tuple[str, int]) -> None:  # noqa: ARG002  asyncio's signature
+        """An answer."""
+        self._transport.sendto(data, self._asker)
+
+
+class MadeUp(asyncio.DatagramProtocol):
+    """A primary whose answers are lists of records in text, signed. ``ixfr`` None answers NOTIMP."""
+
+    def __init__(self) -> None:
+        self.serial = 1
+        self.records: list[str] = []
+        self.ixfr: list[str] | None = None
+        self.asked: list[str] = []
+        self.port = 0
+
+    def soa(self, serial: int | None = None) -> str:
+        """The SOA record, of this or another version."""
+        return f"{DOMAIN}. 60 IN SOA ns.{DOMAIN}. admin.{DOMAIN}. {serial or self.serial} 1 1 1 1"
+
+    async def start(self) -> "MadeUp":
+        """Take a port."""
+        self._server = await asyncio.start_server(self._connected, "127.0.0.1", 0)
+        self.port = self._server.sockets[0].getsockname()[1]
+        self._udp, _ = await asyncio.get_running_loop().create_datagram_endpoint(lambda: self, ("127.0.0.1", self.port))
+        return self
+
+    async def stop(self) -> None:
+        """Let go of it."""
+        self._server.close()
+        self._udp.close()
+
+    def datagram_received(self, data: bytes, addr: tuple[str, int]) -> None:
+        """A question over UDP."""
+        self._udp.sendto(self._answer(data), addr)
+
+    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            while True:
+                size = struct.unpack(">H", await reader.readexactly(2))[0]
+                reply = self._answer(await reader.readexactly(size))
+                writer.write(struct.pack(">H", len(reply)) + reply)
+        except (EOFError, OSError, asyncio.CancelledError):  # cancelled when a test ends
+            writer.close()
+
+    def _answer(self, wire: bytes) -> bytes:
+        query = dns.message.from_wire(wire, keyring=dns.tsigkeyring.from_text({KEY_NAME: KEY_SECRET}))
+        reply = dns.message.make_response(query)
+        if query.opcode() != 0:
+            self.asked.append("UPDATE")
+            reply.set_rcode(dns.rcode.NXRRSET)
+            return bytes(reply.to_wire())
+        kind = dns.rdatatype.to_text(query.question[0].rdtype)
+        self.asked.append(kind)
+        records = {"SOA": [self.soa()], "AXFR": [self.soa(), *self.records, self.soa()], "IXFR": self.ixfr}[kind]
+        if records is None:
+            reply.set_rcode(dns.rcode.NOTIMP)
+        for record in records or ():
+            name, ttl, rclass, rtype, data = record.split(" ", 4)
+            reply.answer.append(dns.rrset.from_text(dns.name.from_text(name), int(ttl), rclass, rtype, data))
+        return bytes(reply.to_wire())
