@@ -317,6 +317,53 @@ def test_no_descriptors_is_doubt_and_passes() -> None:
     run(main)
 
 
+class ScriptedProber:
+    """A prober that says what the test says."""
+
+    files_ran_out_ns = 0
+
+    def __init__(self, on_results: Callable[[list[ProbeResult]], None]) -> None:
+        self.say = on_results
+
+    def start(self) -> None:
+        """Nothing to start."""
+
+    def stop(self) -> None:
+        """Nothing to stop."""
+
+    def set_targets(self, targets: object) -> None:
+        """Nothing to probe."""
+
+
+def test_an_unknown_result_is_no_observation() -> None:
+    """Results that say nothing of their target (no local port, no place in the lane) are counted and never judged."""
+
+    async def main() -> None:
+        probers: list[ScriptedProber] = []
+
+        def opening(_: object, on_results: Callable[[list[ProbeResult]], None]) -> ScriptedProber:
+            probers.append(ScriptedProber(on_results))
+            return probers[-1]
+
+        role = CheckerRole(CheckerSettings("a", (pool_of({"t": 1}),)), open_prober=opening, store=MemoryStore())
+        await role.reload(role.settings)
+        runner, say = role.pools["web"], probers[0].say
+        for _ in range(HEALTH.rise):
+            say([("t", True, "", MS, 40)])
+        await until(lambda: runner.report and runner.report.verdicts[0].healthy)
+        for _ in range(20):
+            say([("t", None, "not sent: 2 probes in flight", 0, 40)])
+        say([("t", False, "status 503", MS, 40)])
+        await until(lambda: runner.report and runner.report.verdicts[0].failing_now)
+        assert runner.unknown == 20
+        assert runner.report is not None
+        assert runner.report.verdicts[0].healthy is True
+        assert runner.report.verdicts[0].capacity == 40
+        runner.stop()
+
+    run(main)
+
+
 def test_a_restart_keeps_the_last_verdicts() -> None:
     """A new process starts from what the old one published: the dead stay dead, numbers go on (HAProxy #918)."""
 

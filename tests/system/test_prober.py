@@ -83,6 +83,10 @@ class Results(list[ProbeResult]):
     def of(self, key: str) -> list[ProbeResult]:
         return [result for result in self if result[0] == key]
 
+    def known(self) -> list[ProbeResult]:
+        """Those that say something of their target: a busy machine makes some late."""
+        return [result for result in self if result[1] is not None]
+
     async def until(self, enough: Callable[[Results], object]) -> None:
         deadline = time.monotonic() + PATIENCE_S
         while not enough(self):
@@ -122,8 +126,8 @@ async def first_result(says: bytes | None, *, then_close: bool = False, **more: 
     async with serving(says, then_close=then_close) as (_, port):
         target = ProbeTarget(SOON, "127.0.0.1")
         async with probing([target], patient(port, **more)) as (_, results):
-            await results.until(len)
-            return results[0][1:3]
+            await results.until(Results.known)
+            return results.known()[0][1:3]
 
 
 @pytest.mark.parametrize(
@@ -183,9 +187,9 @@ def test_an_answer_in_single_bytes_is_taken() -> None:
                     asyncio.get_running_loop().call_later(0.001 * place, self.transport.write, drops[place : place + 1])
 
             server.data_received = drip  # type: ignore[method-assign]
-            await results.until(len)
-            assert results[0][1:3] == (True, "")
-            assert results[0][3] > 0
+            await results.until(Results.known)
+            assert results.known()[0][1:3] == (True, "")
+            assert results.known()[0][3] > 0
 
     run(main)
 
@@ -215,8 +219,12 @@ def test_targets_have_ports_and_paths_of_their_own() -> None:
                 ProbeTarget("six", "::1", port=six_port),
             ]
             async with probing(targets, patient(port, interval_ns=2_001 * MS)) as (_, results):
-                await results.until(lambda r: len({each[0] for each in r}) == 3)
-            assert {result[:3] for result in results} == {("one", True, ""), ("other", True, ""), ("six", True, "")}
+                await results.until(lambda r: len({each[0] for each in r.known()}) == 3)
+            assert {result[:3] for result in results.known()} == {
+                ("one", True, ""),
+                ("other", True, ""),
+                ("six", True, ""),
+            }
             assert one.asked[0].startswith(b"GET /healthz HTTP/1.1\r\n")
             assert other.asked[0].startswith(b"GET /else HTTP/1.1\r\n")
             assert b"Host: [::1]:" in six.asked[0]
@@ -251,9 +259,9 @@ def test_tcp_passes_on_connect_alone() -> None:
     async def main(port: int) -> None:
         targets = [ProbeTarget("mute", "127.0.0.1"), ProbeTarget("closed", "127.0.0.1", port=closed_port())]
         async with probing(targets, patient(port, kind="tcp")) as (_, results):
-            await results.until(lambda r: r.of("mute") and r.of("closed"))
-        assert results.of("mute")[0][1:3] == (True, "")
-        assert results.of("closed")[0][1:3] == (False, "connection refused")
+            await results.until(lambda r: len({x[0] for x in r.known()}) == 2)
+        assert ("mute", True, "") in {result[:3] for result in results}
+        assert ("closed", False, "connection refused") in {result[:3] for result in results}
 
     with listening() as port:
         run(lambda: main(port))
@@ -283,8 +291,8 @@ def test_a_reset_connection_is_a_failure() -> None:
                 self.transport.abort()
 
             server.data_received = reset  # type: ignore[method-assign]
-            await results.until(len)
-            assert results[0][1:3] == (False, "connection reset")
+            await results.until(Results.known)
+            assert results.known()[0][1:3] == (False, "connection reset")
 
     run(main)
 
@@ -297,16 +305,13 @@ def test_slow_targets_delay_nobody() -> None:
             targets = [ProbeTarget(f"dead {n}", "127.0.0.1", port=dead_port) for n in range(40)]
             targets.append(ProbeTarget("live", "127.0.0.1"))
             async with probing(targets, patient(port, interval_ns=200 * MS, timeout_ns=150 * MS)) as (_, results):
-                await results.until(lambda r: len(r.of("live")) >= 6)
-            answers = {result[1:3] for result in results.of("live")} - {
-                late for late in map(late_part, results) if late
-            }
-            assert answers == {(True, "")}
-            # In the time of six probes of the living, the dead came round about as often: nobody queued for anybody.
-            assert len([r for r in results if r[2].startswith("timeout")]) >= 40 * 2
-
-    def late_part(result: ProbeResult) -> tuple[bool | None, str] | None:
-        return result[1:3] if result[1] is None else None
+                await results.until(lambda r: sum(x[2].startswith("timeout") for x in r) >= 40 * 5)
+            rounds = Counter(result[0] for result in results)
+            live = results.of("live")
+            # A round for where each began, and one for the timeout that a dead one's result comes late.
+            assert rounds["live"] >= max(rounds.values()) - 2
+            assert {result[1] for result in live} <= {True, None}
+            assert True in {result[1] for result in live}
 
     with listening(backlog=4096) as dead_port:
         run(lambda: main(dead_port))
@@ -319,7 +324,7 @@ def test_dead_targets_cannot_starve_the_living() -> None:
         async with serving(OK) as (_, port):
             dead = [ProbeTarget(f"dead {n}", "127.0.0.1", port=dead_port) for n in range(20)]
             live = [ProbeTarget(f"live {n}", "127.0.0.1") for n in range(5)]
-            settings = patient(port, interval_ns=200 * MS, timeout_ns=150 * MS, in_flight=2)
+            settings = patient(port, interval_ns=300 * MS, timeout_ns=240 * MS, in_flight=2)
             async with probing([*dead, *live], settings) as (prober, results):
                 # Until all the dead are known for what they are, everybody is in one lane.
                 await results.until(lambda r: all(any(x[1] is False for x in r.of(each.key)) for each in dead))
@@ -443,8 +448,8 @@ def test_a_moved_target_is_probed_at_its_new_port() -> None:
                 await results.until(lambda r: any(x[1] is False for x in r))
                 prober.set_targets([ProbeTarget(SOON, "127.0.0.1")])
                 results.clear()
-                await results.until(len)
-                assert results[0][1] is True
+                await results.until(Results.known)
+                assert results.known()[0][1] is True
 
     run(main)
 
