@@ -24,7 +24,7 @@ from msgspec import Struct
 
 from fencepost.ports import Misconfigured, Unavailable
 
-from .contents import NO_NODE, Change, Contents, Node, RecordSet, find, soa_serial
+from .contents import Change, Contents, Node, RecordSet, find, soa_serial
 from .wire import SOA
 
 SCHEMA_VERSION = 1
@@ -99,7 +99,7 @@ class DomainFile:
                 "SELECT seq, serial_from, serial_to, records FROM journal WHERE domain = ? ORDER BY seq", (row[0],)
             )
             self.journals[apex] = deque(JournalEntry(*entry) for entry in entries)
-            soa = find(contents.nodes.get(apex, NO_NODE), SOA)
+            soa = find(contents.node(apex), SOA)
             if soa is None or len(soa.rdatas) != 1 or soa_serial(soa.rdatas[0]) != row[1]:
                 raise _damaged(self.path, "the serial and the SOA record differ")
             return contents

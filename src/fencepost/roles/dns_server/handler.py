@@ -61,7 +61,7 @@ _ORDINARY = frozenset(
 log = logging.getLogger(__name__)
 
 _FAULTS_LOGGED = 10
-_WHOLE_TRANSFERS_MAX = 8  # each keeps a copied mapping while it runs: 20 MB at 300,000 records
+_WHOLE_TRANSFERS_MAX = 8  # each keeps its version's names while it runs
 
 
 class Later(Struct, frozen=True, gc=False):

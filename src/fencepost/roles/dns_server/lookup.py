@@ -65,16 +65,14 @@ def _inside(contents: Contents, name: bytes) -> bool:
 
 def _node(contents: Contents, name: bytes) -> tuple[bytes, Node | None]:
     """Where a name's records stand, and they; () for a name that exists without records, None for one that doesn't."""
-    node = contents.nodes.get(name)
-    if node is not None:
+    node = contents.node(name)
+    if node or contents.exists(name):
         return name, node
-    if contents.exists(name):
-        return name, ()
     star = b"\x01*" + contents.closest(name)
-    node = contents.nodes.get(star)
-    if node is None and contents.exists(star):
-        return star, ()
-    return (name if node is None else star), node
+    node = contents.node(star)
+    if node or contents.exists(star):
+        return star, node
+    return name, None
 
 
 def _negative(contents: Contents, chain: list[tuple[bytes, RecordSet]], rcode: int, *, wildcard: bool) -> Found:
@@ -87,12 +85,12 @@ def _negative(contents: Contents, chain: list[tuple[bytes, RecordSet]], rcode: i
 
 def _referral(contents: Contents, chain: list[tuple[bytes, RecordSet]], cut: bytes) -> Found:
     """The name servers of a delegated name, with the addresses that stand below the cut."""
-    servers = find(contents.nodes[cut], NS)
+    servers = find(contents.node(cut), NS)
     assert servers is not None  # that is what makes it a cut  # noqa: S101
     glue = tuple(
         (host.lower(), found)
         for host in servers.rdatas
-        for found in contents.nodes.get(host.lower(), ())
+        for found in contents.node(host.lower())
         if found.rtype in (A, AAAA) and host.lower().endswith(cut)
     )
     return Found(NOERROR, tuple(chain), ((cut, servers),), glue, authoritative=bool(chain))

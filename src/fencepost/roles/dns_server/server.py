@@ -264,7 +264,7 @@ def first_records(apex: bytes, host: str, settings: DnsServerSettings) -> dict[b
 
 def _replace_soa(contents: Contents, new: RecordSet) -> Change:
     old, apex = contents.soa, contents.apex
-    node = tuple(new if found is old else found for found in contents.nodes[apex])
+    node = tuple(new if found is old else found for found in contents.node(apex))
     assert find(node, SOA) is new  # noqa: S101
     return Change(
         contents.serial,

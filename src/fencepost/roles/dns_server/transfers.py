@@ -1,6 +1,6 @@
 """Zone transfers: the whole domain (RFC 5936) or what changed since a serial (RFC 1995), as a stream of messages.
 
-The messages come from one version: a copied mapping of immutable names for the whole, journal entries for the changes.
+The messages come from one version: a snapshot of immutable names for the whole, journal entries for the changes.
 They are made one at a time, as the connection takes them, so that a transfer of 300,000 records neither stalls the
 answers nor piles up in memory. Each message repeats the question, so that owner names can point at it.
 """
@@ -19,12 +19,12 @@ MESSAGE_BYTES = 32_768
 def whole(contents: Contents) -> Iterator[bytes]:
     """Every record of a domain, the SOA first and last (RFC 5936 section 2.2); a change meanwhile isn't seen."""
     apex, soa = contents.apex, contents.soa
-    nodes = contents.nodes.copy()
+    nodes = contents.snapshot()
     first = record_wire(apex, apex, soa, soa.rdatas[0])
 
     def records() -> Iterator[bytes]:
         yield first
-        for owner, node in nodes.items():
+        for owner, node in nodes:
             for found in node:
                 if found.rtype != SOA:
                     head = record_head(owner, apex, found)

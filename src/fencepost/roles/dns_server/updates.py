@@ -10,7 +10,6 @@ question is answered. Pure: a request and the domain's contents in, a :class:`Ch
 from collections.abc import Callable, Mapping
 
 from .contents import (
-    NO_NODE,
     Change,
     Contents,
     Node,
@@ -106,7 +105,7 @@ def _require(message: bytes, records: list[RawRecord], contents: Contents, insid
         if record.ttl != 0:
             raise Refuse(FORMERR)
         inside(record.owner)
-        node = contents.nodes.get(record.owner, NO_NODE)
+        node = contents.node(record.owner)
         if record.rclass == IN:
             if record.rtype == OPT or 128 <= record.rtype <= 255:
                 raise Refuse(FORMERR)
@@ -121,7 +120,7 @@ def _require(message: bytes, records: list[RawRecord], contents: Contents, insid
                 missing, unwanted = (NXDOMAIN, YXDOMAIN) if record.rtype == ANY else (NXRRSET, YXRRSET)
                 raise Refuse(missing if wanted else unwanted)
     for (owner, rtype), rdatas in exact.items():
-        found = find(contents.nodes.get(owner, NO_NODE), rtype)
+        found = find(contents.node(owner), rtype)
         if found is None or not same_set(rtype, found.rdatas, rdatas):
             raise Refuse(NXRRSET)
 
@@ -175,7 +174,7 @@ class _Draft:
         added: list[bytes] = []
         for owner, sets in self._sets.items():
             node = tuple(sets[rtype] for rtype in sorted(sets))
-            gone, come = differences(apex, owner, contents.nodes.get(owner, NO_NODE), node)
+            gone, come = differences(apex, owner, contents.node(owner), node)
             if gone or come:
                 nodes[owner] = node
                 removed += gone
@@ -199,7 +198,7 @@ class _Draft:
     def _at(self, owner: bytes) -> dict[int, RecordSet]:
         sets = self._sets.get(owner)
         if sets is None:
-            sets = self._sets[owner] = {found.rtype: found for found in self._contents.nodes.get(owner, NO_NODE)}
+            sets = self._sets[owner] = {found.rtype: found for found in self._contents.node(owner)}
         return sets
 
     def _add(self, sets: dict[int, RecordSet], record: RawRecord, data: bytes) -> None:

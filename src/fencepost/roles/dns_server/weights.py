@@ -35,8 +35,7 @@ def choose(weights: Sequence[int], chances: Sequence[float], ranks: Sequence[flo
 
 def weights_of(contents: Contents, owner: bytes, found: RecordSet) -> tuple[int, ...]:
     """The weight of each of a name's addresses, in the records' order; () if equal, unknown or out of step."""
-    marker = contents.nodes.get(marker_of(owner))
-    strings = find(marker, TXT) if marker else None
+    strings = find(contents.node(marker_of(owner)), TXT)
     if strings is None or len(strings.rdatas) != 1:
         return ()
     try:
