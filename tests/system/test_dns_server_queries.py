@@ -1,12 +1,17 @@
 """What the embedded DNS server answers to queries, asked with dnspython and dig over real sockets."""
 
+import asyncio
+import gc
 import random
 import socket
 import subprocess
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
+import dns.asyncquery
 import dns.edns
+import dns.exception
 import dns.flags
 import dns.message
 import dns.name
@@ -17,6 +22,8 @@ import dns.rdataclass
 import dns.rdatatype
 import pytest
 from dns_server_running import DOMAIN, HERE, Running, new_update, running, settings_in
+
+from fencepost.roles.dns_server import run
 
 RECORDS = (
     ("api", "A", "192.0.2.1", "192.0.2.2", "192.0.2.3"),
@@ -229,3 +236,46 @@ def test_dig_agrees(server: Running) -> None:
     assert "flags: qr aa;" in out
     assert "WARNING" not in out
     assert out.count("192.0.2.") == 3
+
+
+def test_the_longest_labels_and_names_are_written_and_answered(server: Running) -> None:
+    """RFC 1035 section 2.3.4, external-dns #3757: a 63-byte label with its marker, a name of 255 bytes."""
+    label = "x" * 63
+    longest = f"{label}.{label}.{label}.{'y' * (253 - 3 * 64 - len('.example.test'))}"
+    update = new_update()
+    update.add(label, 30, "A", "192.0.2.7")
+    update.add(f"_fencepost.{label}", 30, "TXT", '"marker"')
+    update.add(longest, 30, "A", "192.0.2.8")
+    assert server.update(update) == "NOERROR"
+    assert len(dns.name.from_text(f"{longest}.{DOMAIN}").to_wire() or b"") == 255
+    assert server.values(f"_fencepost.{label}.{DOMAIN}", "TXT") == ['"marker"']
+    for tcp in (False, True):
+        assert str(server.ask(f"{longest}.{DOMAIN}", tcp=tcp).answer[0][0]) == "192.0.2.8"
+
+
+def test_run_serves_until_it_is_cancelled(tmp_path: Path) -> None:
+    """What a role's process calls: it answers, and on cancellation gives port and file back."""
+
+    async def main() -> None:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
+            sock.bind((HERE, 0))
+            port = sock.getsockname()[1]
+        where = settings_in(tmp_path, listen=f"{HERE}:{port}")
+        for _ in range(2):
+            task = asyncio.create_task(run(where))
+            query = dns.message.make_query(DOMAIN, "SOA")
+            for _ in range(100):
+                try:
+                    answer = await dns.asyncquery.udp(query, HERE, timeout=0.2, port=port)
+                    break
+                except (dns.exception.Timeout, OSError):
+                    assert not task.done(), task.exception()
+            assert answer.rcode() == dns.rcode.NOERROR
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+
+    try:
+        asyncio.run(main())
+    finally:
+        gc.unfreeze()
