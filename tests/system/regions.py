@@ -216,6 +216,11 @@ class RunningRegion:
         self.change_ttl(seconds)
         self.until(lambda: all(self.ttl(e.name) == seconds for e in self.region.endpoints), 10, f"ttl {seconds} is live")
 
+    def newer_plan_of(self, name: str, seconds: int) -> None:
+        """A plan of which one endpoint's part is known to be enacted."""
+        self.change_ttl(seconds)
+        self.until(lambda: self.ttl(name) == seconds, 10, f"{name} has ttl {seconds}")
+
     def change_ttl(self, seconds: int) -> None:
         """Have the planner make a plan that changes every endpoint: the quickest change there is."""
         from msgspec.structs import replace
