@@ -1,0 +1,50 @@
+# Two commands: `make up` runs the sample region, `make test` runs every test. ARGS passes words on.
+SHELL := /bin/bash
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+ARGS ?=
+
+.PHONY: up install test soak bench lint lock packages clean
+
+up: $(VENV)/run.stamp
+	@$(BIN)/fencepost up $(ARGS)
+
+install: $(VENV)/run.stamp
+
+# What runs: hashes checked, nothing newer than was tried.
+$(VENV)/run.stamp: requirements/run.txt pyproject.toml
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/run.txt
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -e .
+	@touch $@
+
+$(VENV)/test.stamp: requirements/test.txt $(VENV)/run.stamp
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/test.txt
+	@touch $@
+
+# Debian's packages that tests start as peers: with root they are installed, without it `make test` says which are missing.
+packages:
+	@./tests/debian-packages
+
+test: $(VENV)/test.stamp packages lint
+	@$(BIN)/python -m pytest -m "not soak" $(if $(ARGS),$(ARGS),tests)
+
+soak: $(VENV)/test.stamp packages
+	@$(BIN)/python -m pytest -m soak $(if $(ARGS),$(ARGS),tests)
+
+lint: $(VENV)/test.stamp
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/mypy --no-error-summary
+
+bench: $(VENV)/test.stamp packages
+	@$(BIN)/python -m bench $(ARGS)
+
+# Write the lock files anew. No index address may stand in them.
+lock: $(VENV)/test.stamp
+	@$(BIN)/python -m pip install --quiet pip-tools
+	@$(BIN)/pip-compile --quiet --upgrade --generate-hashes --no-emit-index-url --no-emit-trusted-host --strip-extras --allow-unsafe -o requirements/run.txt pyproject.toml
+	@$(BIN)/pip-compile --quiet --upgrade --generate-hashes --no-emit-index-url --no-emit-trusted-host --strip-extras --allow-unsafe --extra test -c requirements/run.txt -o requirements/test.txt pyproject.toml
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .fencepost
