@@ -186,6 +186,28 @@ class DnsContract:
 
         stage.run(act)
 
+    def test_large_batch(self, stage: Stage) -> None:
+        """150 endpoints in one transaction: names past 16 KiB can't be pointed at (RFC 1035 section 4.1.4)."""
+
+        async def act() -> None:
+            names = [f"{star}large{index:03}.example.test" for index in range(75) for star in ("", "*.")]
+            await stage.hand(*(Live(name) for name in names))
+            port, other = stage.port(), stage.port()
+            await port.read()
+            sets = {name: (f"192.0.2.{index}", f"2001:db8::{index + 1:x}") for index, name in enumerate(names)}
+            assert await port.commit(tuple(change(port.live(name), 1, *sets[name]) for name in names))
+            await other.read()
+            assert [other.live(name) for name in names] == [standing(name, 1, *sets[name]) for name in names]
+            held = tuple(change(other.live(name), 2, "192.0.2.1") for name in names)
+            await stage.hand(standing(names[-1], 3, "192.0.2.1"))
+            assert not await other.commit(held)
+            assert await port.commit(held[:-1])
+            await other.read()
+            assert [other.live(name) for name in names[:-1]] == [standing(name, 2, "192.0.2.1") for name in names[:-1]]
+            await stage.hand(*(Live(name) for name in names))
+
+        stage.run(act)
+
     def test_emptying_is_refused(self, stage: Stage) -> None:
         """``never_empty``: a published family without an address isn't sent, not even beside good changes."""
 

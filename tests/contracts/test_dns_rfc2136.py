@@ -330,7 +330,7 @@ async def _set_ttl(stage: ServerStage, four: int, six: int) -> None:
 
 
 def test_signed_domain(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """A domain that BIND signs (DNSSEC): signatures and chains are passed over, reading and writing are as elsewhere."""
+    """A domain that BIND signs (DNSSEC): signatures and chains are passed over, the rest is as elsewhere."""
     with bind(tmp_path_factory.mktemp("signed"), extra="dnssec-policy default; inline-signing no;") as running:
         stage = ServerStage(running)
 

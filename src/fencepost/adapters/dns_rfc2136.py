@@ -72,9 +72,7 @@ class Rfc2136Dns:
                 where="[dns] key",
                 hint="make one with  tsig-keygen fencepost",
             ) from None
-        self._session = Session(
-            settings.server, settings.domain, signer, settings.key_name, settings.timeout / SECOND
-        )
+        self._session = Session(settings.server, settings.domain, signer, settings.key_name, settings.timeout / SECOND)
         self._mirror = Mirror(settings.domain, settings.owner)
         self._changed: dict[str, None] = {}
         self._doubted = False

@@ -1,0 +1,209 @@
+"""The transfer walker and the update packer on bytes alone, against dnspython's reading and writing of the same."""
+
+import dns.flags
+import dns.message
+import dns.name
+import dns.rdata
+import dns.rdataclass
+import dns.rdatatype
+import dns.rrset
+import dns.update
+import pytest
+from dns_agreement import NAMES, lives, wish
+from dns_contract import DOMAIN, change
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fencepost.adapters.dns_mirror import Mirror, OutOfStep
+from fencepost.adapters.dns_transfer import Transfer
+from fencepost.adapters.dns_update import pack_update
+from fencepost.adapters.dns_wire import Head, Malformed, join_strings, read_records, skip_question
+from fencepost.core.fence import Marker
+from fencepost.core.names import marker_name
+from fencepost.core.traffic.dns_enactor import wire_size
+from fencepost.core.zone import Change, Live
+
+Record = tuple[str, int, str, bytes]
+"""Owner, TTL, type, data on the wire (here: names in it uncompressed)."""
+
+DOMAINS = st.tuples(*map(lives, NAMES))
+
+
+def records_of(live: Live) -> list[Record]:
+    """An endpoint's records."""
+    found: list[Record] = []
+    for address in live.a:
+        found.append((live.name, live.ttl, "A", dns.rdata.from_text("IN", "A", address).to_wire() or b""))
+    for address in live.aaaa:
+        found.append((live.name, live.ttl, "AAAA", dns.rdata.from_text("IN", "AAAA", address).to_wire() or b""))
+    if live.marker is not None:
+        raw = (live.marker.encode(),) if isinstance(live.marker, Marker) else live.marker.raw
+        found += [(marker_name(live.name), 60, "TXT", join_strings(strings)) for strings in raw]
+    return found
+
+
+def soa(serial: int) -> Record:
+    """The SOA record of a version."""
+    data = dns.rdata.from_text("IN", "SOA", f"ns.{DOMAIN}. admin.{DOMAIN}. {serial} 1 1 1 1").to_wire()
+    return DOMAIN, 60, "SOA", data or b""
+
+
+def messages(records: list[Record], size: int) -> list[bytes]:
+    """The records in messages of ``size`` records, names compressed by dnspython."""
+    found = []
+    for at in range(0, len(records), size):
+        reply = dns.message.QueryMessage(id=7)
+        reply.flags |= dns.flags.QR
+        for owner, ttl, rtype, data in records[at : at + size]:
+            kind = dns.rdatatype.from_text(rtype)
+            rdata = dns.rdata.from_wire(dns.rdataclass.IN, kind, data, 0, len(data))
+            reply.answer.append(dns.rrset.from_rdata(dns.name.from_text(owner), ttl, rdata))
+        found.append(reply.to_wire())
+    return found
+
+
+def feed(transfer: Transfer, stream: list[bytes]) -> bool:
+    """Feed a stream; whether it was complete, exactly at its end."""
+    done = False
+    for message in stream:
+        head = Head(message)
+        known: dict[int, bytes] = {}
+        at = skip_question(message, head.counts[0], known)
+        found, _ = read_records(message, at, head.counts[1], known)
+        done = transfer.feed(message, found, known)
+    return done
+
+
+def whole(domain: tuple[Live, ...], serial: int, size: int = 3) -> Mirror:
+    """The mirror of a domain, read as a whole."""
+    transfer = Transfer(Mirror(DOMAIN, "eu-1"), whole=True)
+    inner = [record for live in domain for record in records_of(live)]
+    assert feed(transfer, messages([soa(serial), *inner, soa(serial)], size))
+    return transfer.finish()[0]
+
+
+def expected(domain: tuple[Live, ...]) -> dict[str, Live]:
+    """What a mirror of it holds."""
+    return {live.name: live for live in domain if live.marker is not None or not live.empty}
+
+
+@given(DOMAINS, st.integers(1, 9), st.booleans())
+@settings(max_examples=60, deadline=None)
+def test_whole_transfer(domain: tuple[Live, ...], size: int, backwards: bool) -> None:
+    """Whatever the order of records and the cuts between messages, the mirror holds the domain."""
+    transfer = Transfer(Mirror(DOMAIN, "eu-1"), whole=True)
+    inner = [record for live in domain for record in records_of(live)]
+    if backwards:
+        inner.reverse()
+    assert feed(transfer, messages([soa(5), *inner, soa(5)], size))
+    mirror, changed = transfer.finish()
+    assert mirror.lives == expected(domain)
+    assert set(changed) == set(mirror.lives)
+    assert mirror.serial == 5
+
+
+@given(DOMAINS, DOMAINS, st.integers(1, 9))
+@settings(max_examples=60, deadline=None)
+def test_incremental_is_whole(old: tuple[Live, ...], new: tuple[Live, ...], size: int) -> None:
+    """What an incremental transfer leads to is what a whole one of the new version gives; it names what changed."""
+    before = [record for live in old for record in records_of(live)]
+    after = [record for live in new for record in records_of(live)]
+    gone = [record for record in before if record not in after]
+    come = [record for record in after if record not in before]
+    mirror = whole(old, 1)
+    transfer = Transfer(mirror, whole=False)
+    assert feed(transfer, messages([soa(2), soa(1), *gone, soa(2), *come, soa(2)], size))
+    assert mirror.lives == expected(old)  # nothing is touched before the end
+    result, changed = transfer.finish()
+    assert result.lives == whole(new, 2).lives == expected(new)
+    assert set(changed) == {one.name for one, two in zip(old, new, strict=True) if one != two}
+
+
+@given(DOMAINS, st.data())
+@settings(max_examples=60, deadline=None)
+def test_cut_off_is_never_complete(domain: tuple[Live, ...], data: st.DataObject) -> None:
+    """No beginning of a transfer is taken for all of it, whole or incremental (external-dns #2071)."""
+    inner = [record for live in domain for record in records_of(live)]
+    for stream, base in (
+        ([soa(5), *inner, soa(5)], Mirror(DOMAIN, "eu-1")),
+        ([soa(5), soa(1), soa(5), *inner, soa(5)], whole((), 1)),
+    ):
+        cut = data.draw(st.integers(1, len(stream) - 1))
+        transfer = Transfer(base, whole=base.serial < 0)
+        assert not feed(transfer, messages(stream[:cut], 1))
+
+
+@given(DOMAINS, st.data())
+@settings(max_examples=150, deadline=None)
+def test_spoilt_bytes(domain: tuple[Live, ...], data: st.DataObject) -> None:
+    """Bytes changed or cut anywhere: another domain, or a complaint, and no other exception; never for ever."""
+    inner = [record for live in domain for record in records_of(live)]
+    (message,) = messages([soa(5), *inner, soa(5)], 1000)
+    spoilt = bytearray(message[: data.draw(st.integers(0, len(message)))] if data.draw(st.booleans()) else message)
+    for _ in range(data.draw(st.integers(1, 4))):
+        if spoilt:
+            spoilt[data.draw(st.integers(0, len(spoilt) - 1))] = data.draw(st.integers(0, 255))
+    for base in (Mirror(DOMAIN, "eu-1"), whole(domain, 1)):
+        try:
+            transfer = Transfer(base, whole=base.serial < 0)
+            if feed(transfer, [bytes(spoilt)]):
+                transfer.finish()
+        except (Malformed, OutOfStep):
+            pass
+
+
+@pytest.mark.parametrize("pointer", [0, 11, 12, 20, 40, 0x3FFF])
+def test_pointers_go_backward(pointer: int) -> None:
+    """A name that points at itself, forward or into the header is no name (RFC 1035 section 4.1.4)."""
+    head = bytes((0, 7, 0x80, 0, 0, 0, 0, 1, 0, 0, 0, 0))
+    message = head + (0xC000 | pointer).to_bytes(2, "big") + b"\0\1\0\1\0\0\0\1\0\4\1\2\3\4"
+    with pytest.raises(Malformed):
+        read_records(message, 12, 1, {})
+
+
+@given(DOMAINS, st.lists(st.lists(st.sampled_from(("192.0.2.1", "192.0.2.7", "2001:db8::1")), unique=True), min_size=3))
+@settings(max_examples=60, deadline=None)
+def test_update_as_dnspython_reads_it(domain: tuple[Live, ...], sets: list[list[str]]) -> None:
+    """The packed update, read by dnspython: prerequisites by value or absence, whole sets replaced, nothing else."""
+    batch = tuple(wish(live, 4, tuple(sets[index])) for index, live in enumerate(domain))
+    packed = pack_update(9, DOMAIN, batch)
+    message = dns.message.from_wire(packed)
+    assert isinstance(message, dns.update.UpdateMessage)
+    assert message.zone[0].name.to_text() == f"{DOMAIN}."
+    required = {
+        (found.name.to_text(), found.rdtype.name, rdata.to_wire())
+        for found in message.prerequisite
+        for rdata in found
+    }
+    absent = {(found.name.to_text(), found.rdtype.name) for found in message.prerequisite if not len(found)}
+    assert required == {(f"{owner}.", rtype, data) for live in domain for owner, _, rtype, data in records_of(live)}
+    for live in domain:
+        assert ((f"{live.name}.", "A") in absent) is (not live.a)
+        assert ((f"{live.name}.", "AAAA") in absent) is (not live.aaaa)
+        assert ((f"{live.name}.", "CNAME") in absent) is live.empty
+        assert ((f"{marker_name(live.name)}.", "TXT") in absent) is (live.marker is None)
+    cleared = {(found.name.to_text(), found.rdtype.name) for found in message.update if found.rdclass == 255}
+    added = {
+        (found.name.to_text(), found.rdtype.name, rdata.to_wire())
+        for found in message.update
+        for rdata in found
+        if found.rdclass != 255
+    }
+    for one in batch:
+        assert ((f"{marker_name(one.name)}.", "TXT") in cleared) is (one.seen.marker is not None)
+        assert (f"{marker_name(one.name)}.", "TXT", join_strings(one.marker.encode())) in added
+        for rtype, old, new in (("A", one.seen.a, one.content.a), ("AAAA", one.seen.aaaa, one.content.aaaa)):
+            changed = old != new or (bool(new) and one.seen.ttl != one.content.ttl)
+            assert ((f"{one.name}.", rtype) in cleared) is (changed and bool(old))
+            sent = {data for owner, kind, data in added if (owner, kind) == (f"{one.name}.", rtype)}
+            assert len(sent) == (len(new) if changed else 0)
+
+
+@given(DOMAINS, st.lists(st.sampled_from(("192.0.2.1", "2001:db8::1")), min_size=1, unique=True))
+@settings(max_examples=100, deadline=None)
+def test_size_estimate_holds(domain: tuple[Live, ...], addresses: list[str]) -> None:
+    """The enactor cuts batches by an estimate made without packing: it is never below the bytes sent."""
+    for live in domain:
+        one: Change = change(live, 4, *addresses)
+        fixed = len(pack_update(9, DOMAIN, ()))
+        assert len(pack_update(9, DOMAIN, (one,))) - fixed <= wire_size(one)
