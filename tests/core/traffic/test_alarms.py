@@ -3,11 +3,13 @@
 from pool_world import DEAD, SECOND_DEAD, kill, member, revive, row, warm
 
 from fencepost.core.instant import SECOND
+from fencepost.core.traffic.alarms import Memory
 from fencepost.core.traffic.hysteresis import HealthSettings
 from fencepost.core.traffic.load_balancer import PoolSettings
 from fencepost.core.traffic.membership import (
     Rule,
     State,
+    Voter,
 )
 
 
@@ -77,3 +79,31 @@ def test_a_sudden_edge_freezes_removal_for_a_minute() -> None:
     assert member(world).rule is Rule.FREEZE
     world.run(60)
     assert world.count_in(State.OUT) == 2
+
+
+def test_a_round_is_counted_when_every_fresh_checker_has_beaten_again() -> None:
+    """Three full fresh rounds of two checkers or more; an uncalm pass starts the count anew."""
+    memory = Memory()
+    three = tuple(Voter(zone, "ok") for zone in "abc")
+    assert memory.calm_rounds(False, three, {"a": 1, "b": 1, "c": 1}) == 0
+    assert memory.calm_rounds(True, three, {"a": 2, "b": 2, "c": 1}) == 0
+    assert memory.calm_rounds(True, three, {"a": 2, "b": 2, "c": 2}) == 1
+    assert memory.calm_rounds(True, three, {"a": 2, "b": 2, "c": 2}) == 1
+    alone = (Voter("a", "ok"), Voter("b", "stale"), Voter("c", "canary"))
+    assert memory.calm_rounds(True, alone, {"a": 3, "b": 2, "c": 3}) == 1
+    assert memory.calm_rounds(True, three, {"a": 3, "b": 3, "c": 3}) == 2
+    assert memory.calm_rounds(False, three, {"a": 4, "b": 4, "c": 4}) == 0
+
+
+def test_fail_open_stays_for_three_rounds_of_calm() -> None:
+    """The first calm pass isn't the end of it."""
+    world = warm(6)
+    kill(world, *(f"10.0.0.{n}" for n in range(1, 5)))
+    world.run(60)
+    revive(world)
+    while sum(each.healthy is False for each in row(world).members) >= 2:
+        world.run(1)
+    calm = world.now
+    while row(world).panic:
+        world.run(1)
+    assert 20 * SECOND <= world.now - calm <= 45 * SECOND

@@ -211,3 +211,20 @@ def test_other_events_ask_to_read_again() -> None:
 def test_serving_states_are_two() -> None:
     """In and kept are published; pending, out and drained are not."""
     assert SERVING == (State.IN, State.KEPT)
+
+
+def test_a_target_that_passes_somewhere_now_is_not_taken_out() -> None:
+    """Dead by every verdict, but its newest probe at one checker passed: kept until it fails there too."""
+    world = warm(6)
+    start = world.since_start
+
+    def answer(zone: str, key: str, at: int) -> bool:
+        since = (at - start) // (10 * SECOND)
+        if key != DEAD or at < start:
+            return True
+        return since not in (0, 2, 4) if zone == "c" else since < 4
+
+    world.answer = answer
+    world.run(75)
+    assert member(world).healthy is False
+    assert (member(world).state, member(world).rule) == (State.KEPT, Rule.FAILING_NOW)

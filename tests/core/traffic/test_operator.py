@@ -96,3 +96,17 @@ def test_a_paused_zone_is_left_as_it_is() -> None:
     assert member(world).forced is OverrideKind.PAUSE
     assert member(world, SECOND_DEAD).state is State.OUT
     assert row(world).paused_zones == ("a",)
+
+
+def test_keeping_sick_looking_targets_rings_no_alarm() -> None:
+    """A person who keeps half of the pool says that its checks are wrong; the rest is guarded as before."""
+    world = warm(8)
+    keys = [f"10.0.0.{n}" for n in range(1, 5)]
+    world.overrides = tuple(Override(OverrideKind.KEEP, key) for key in keys)
+    kill(world, *keys)
+    world.run(60)
+    assert not row(world).panic
+    assert row(world).suspect == ""
+    kill(world, "10.0.0.5")
+    world.run(60)
+    assert member(world, "10.0.0.5").state is State.OUT

@@ -1,5 +1,6 @@
 """Joining and leaving: lists that err, stop halfway or are older; new targets; a lost store."""
 
+from msgspec.structs import replace
 from pool_world import DEAD, DEFAULT, SECOND_DEAD, PoolWorld, addresses, kill, member, row, warm
 
 from fencepost.core.instant import HOUR
@@ -149,3 +150,29 @@ def test_a_new_pool_serves_before_any_verdict() -> None:
     assert world.count_in(State.IN) == 6
     assert {each.weight for each in row(world).members} == {255}
     assert member(world).rule is Rule.START
+
+
+def test_an_older_list_tells_nothing_at_all() -> None:
+    """Two planners with different files must not take turns: no joining, no weights, by the older one."""
+    world = warm(6)
+    older = (*(replace(each, weight=5) for each in addresses(6)), Target("10.0.9.9", "a"))
+    world.listing = Listing(older, 0)
+    world.run(5)
+    assert "10.0.9.9" not in world.states()
+    assert {each.capacity for each in row(world).members} == {1}
+    world.listing = Listing(older, 2)
+    world.run(5)
+    assert {each.capacity for each in row(world).members} == {5, 1}
+
+
+def test_leaving_asks_for_a_yes_when_too_few_would_serve() -> None:
+    """Half of six may leave at once; but with two held out that would leave one of three in service."""
+    world = warm(6)
+    kill(world, DEAD, SECOND_DEAD)
+    world.run(60)
+    assert world.count_in(State.OUT) == 2
+    stay = [each for each in addresses(6) if each.key in (DEAD, SECOND_DEAD, "10.0.0.3")]
+    world.listing = Listing(tuple(stay), 2)
+    world.run(3)
+    assert "under min_in" in row(world).source_error
+    assert len(row(world).members) == 6
