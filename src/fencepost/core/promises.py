@@ -9,6 +9,7 @@ from msgspec import Struct, structs
 
 from fencepost.core.fence import NEVER, Generation, Hold, Marker
 from fencepost.core.instant import Instant
+from fencepost.core.record_set import Content
 from fencepost.core.store import Row
 from fencepost.core.zone import Live, withdraws
 
@@ -30,11 +31,16 @@ EVENTUALLY = {
 
 
 class Memory(Struct, frozen=True, gc=False):
-    """The last enacted generation of an endpoint, the hold that stands in it, and the highest hold id released."""
+    """An endpoint's last enacted generation, the hold that stands in it with its content, the highest id released.
+
+    ``highest`` is the highest generation ever enacted: the only one here that nothing makes fall.
+    """
 
     enacted: Generation = NEVER
     held: Hold | None = None
+    content: Content | None = None
     released: int = 0
+    highest: Generation = NEVER
 
 
 def enact(memory: Memory, live: Live, now: Instant = 0) -> tuple[Memory, str | None]:
@@ -51,15 +57,33 @@ def enact(memory: Memory, live: Live, now: Instant = 0) -> tuple[Memory, str | N
         broken = "never_backward"
     elif undoes(memory, marker, now):
         broken = "hold_stands"
-    return structs.replace(memory, enacted=marker.generation, held=marker.hold), broken
+    held = marker.content if marker.hold is not None else None
+    highest = max(memory.highest, marker.generation)
+    after = structs.replace(memory, enacted=marker.generation, held=marker.hold, content=held, highest=highest)
+    return after, broken
 
 
 def undoes(memory: Memory, marker: Marker, now: Instant) -> bool:
-    """Whether the marker takes away a hold that neither release nor time has ended, nor a later hold replaces."""
+    """Whether the marker takes away a hold that neither release nor time has ended, nor a later hold replaces.
+
+    Another content under the same id is another hold, whatever it calls itself.
+    """
     held = memory.held
     if held is None or held.ended(memory.released, now):
         return False
-    return marker.hold is None or marker.hold.id < held.id
+    if marker.hold is None or marker.hold.id < held.id:
+        return True
+    return marker.hold.id == held.id and marker.content != memory.content
+
+
+def cleaned(memory: Memory, live: Live, gone: Generation, newest: Generation) -> str | None:
+    """The promise that deleting the row ``gone`` broke, if any; ``newest`` is the endpoint's newest row's generation.
+
+    A row that is live again only because a hand has since deleted a newer marker doesn't count: the janitor had seen
+    the newer one, the newest row is there to follow, and what DNS answers needs no row.
+    """
+    standing = isinstance(live.marker, Marker) and live.marker.generation == gone and gone >= memory.highest
+    return "cleanup_spares_live" if gone == newest or standing else None
 
 
 def destroy(memory: Memory, live: Live, row: Row | None) -> Memory:
@@ -67,6 +91,11 @@ def destroy(memory: Memory, live: Live, row: Row | None) -> Memory:
     if isinstance(live.marker, Marker):
         return memory
     if row is None or live.empty:
-        return structs.replace(memory, enacted=NEVER, held=None)
-    held = memory.held if row.hold is not None and row.hold == memory.held else None
-    return structs.replace(memory, enacted=min(memory.enacted, row.generation), held=held)
+        return structs.replace(memory, enacted=NEVER, held=None, content=None)
+    stands = row.hold is not None and row.hold == memory.held
+    return structs.replace(
+        memory,
+        enacted=min(memory.enacted, row.generation),
+        held=memory.held if stands else None,
+        content=memory.content if stands else None,
+    )

@@ -11,10 +11,10 @@ from collections.abc import Callable
 from itertools import pairwise
 from typing import TypeAlias
 
-from fencepost.explorer.reach import stuck
+from fencepost.explorer.reach import reaching
 from fencepost.explorer.result import Result, Step
 from fencepost.explorer.worlds import BITS, MASK, Worlds
-from fencepost.world.goals import converged
+from fencepost.world.goals import converged, near_the_end
 from fencepost.world.region import Shape
 
 Progress: TypeAlias = Callable[[int, int], None]
@@ -36,7 +36,6 @@ class Explorer:
         self.shape = shape
         self.progress = progress
         self.worlds = Worlds(shape, symmetry=symmetry, reduce=reduce)
-        self.order = [self.worlds.first]
         self.seen = {self.worlds.first: 0}
         self.parent = array("i", [-1])
         self.begins = array("I")
@@ -48,37 +47,35 @@ class Explorer:
     def run(self, most: int = MOST) -> Result:
         """Explore until about ``most`` states are known. Ctrl-C ends it with the result so far."""
         began = time.process_time()
-        at = 0
+        frontier = [self.worlds.first]
         try:
-            while at < len(self.order) and self.broken is None and len(self.order) < most:
-                end = len(self.order)
-                at = self.level(at, end, most)
-                self.depth += at == end
+            while frontier and self.broken is None and len(self.seen) < most:
+                frontier = self.level(frontier, most)
+                self.depth += 1
         except KeyboardInterrupt:
-            at = 0
+            frontier = [self.worlds.first]
         self.begins.append(len(self.targets))
-        verdict, promise, story = self.verdict(finished=at == len(self.order))
+        states = len(self.seen)
+        verdict, promise, story = self.verdict(finished=not frontier)
         sometimes = dict(self.worlds.sometimes + self.worlds.lean.sometimes)
         spent = time.process_time() - began
         return Result(
-            verdict, promise, len(self.order), self.transitions, max(0, self.depth - 1), spent, story, sometimes,
+            verdict, promise, states, self.transitions, max(0, self.depth - 1), spent, story, sometimes,
             region=describe(self.shape), faults=tuple(fault.value for fault, count in self.shape.budget if count),
         )
 
-    def level(self, begin: int, end: int, most: int) -> int:
-        """Take every step from the states ``begin`` to ``end``; the first state not done (``end`` unless stopped)."""
-        worlds = self.worlds
-        order, seen, parent, begins, targets = self.order, self.seen, self.parent, self.begins, self.targets
+    def level(self, frontier: list[int], most: int) -> list[int]:
+        """Take every step from the worlds of ``frontier``, the deepest known; the new worlds found. Ends at ``most``."""
+        worlds, seen, parent, begins, targets = self.worlds, self.seen, self.parent, self.begins, self.targets
+        reached: list[int] = []
         steps, outside, pack, relook = worlds.steps, worlds.outside, worlds.pack, worlds.relook
         shifts, top, transitions = worlds.shifts, worlds.top, 0
-        for at in range(begin, end):
-            if self.broken is not None or len(order) >= most:
-                end = at
+        for at, world in enumerate(frontier, len(begins)):
+            if self.broken is not None or len(seen) >= most:
                 break
             if at % PROGRESS_EACH == 0 and self.progress is not None:
-                self.progress(len(order), self.depth)
+                self.progress(len(seen), self.depth)
             begins.append(len(targets))
-            world = order[at]
             shared = world >> top
             ids = [world >> shift & MASK for shift in shifts]
             for place in range(-1, len(ids)):
@@ -94,40 +91,44 @@ class Explorer:
                     transitions += 1
                     number = seen.get(after)
                     if number is None:
-                        number = seen[after] = len(order)
-                        order.append(after)
+                        number = seen[after] = len(seen)
+                        reached.append(after)
                         parent.append(at)
                     if calm and place >= 0:
                         targets.append(number)
                     if wrong and self.broken is None:
                         self.broken = (at, number, wrong)
         self.transitions += transitions
-        return end
+        return reached if self.broken is None and len(seen) < most else frontier
 
     def verdict(self, *, finished: bool) -> tuple[str, str, tuple[Step, ...]]:
-        """Verdict, broken promise and story."""
+        """Verdict, broken promise and story. What only the search needed is let go of first."""
+        order = list(self.seen)
+        for spent in (self.seen, self.worlds.steps, self.worlds.outside):
+            spent.clear()
         if self.broken is not None:
             before, after, promise = self.broken
-            return "violated", promise, self.story(before, after)
+            return "violated", promise, self.story(order, before, after)
         if not finished:
             return "unfinished", "", ()
-        goal = [converged(shared) for shared in self.worlds.shareds]
+        goal = [converged(shared, planned=self.shape.planners > 0) for shared in self.worlds.shareds]
         top = self.worlds.top
-        goals = [number for number, world in enumerate(self.order) if goal[world >> top]]
-        found = stuck(len(self.order), self.begins, self.targets, goals)
-        if found is None:
-            return "holds", "", ()
-        return "violated", "converges", self.story(self.parent[found], found) if found else ()
+        goals = [number for number, world in enumerate(order) if goal[world >> top]]
+        reaches = reaching(len(order), self.begins, self.targets, goals)
+        for number, reached in enumerate(reaches):
+            if not reached and not near_the_end(self.worlds.shareds[order[number] >> top]):
+                return "violated", "converges", self.story(order, self.parent[number], number) if number else ()
+        return "holds", "", ()
 
-    def story(self, before: int, after: int) -> tuple[Step, ...]:
-        """The way to the state ``after`` through ``before``, told move by move."""
+    def story(self, order: list[int], before: int, after: int) -> tuple[Step, ...]:
+        """The way to state ``after`` through ``before``, told move by move; ``order`` is every state's world."""
         path = [after]
         at = before
         while at >= 0:
             path.append(at)
             at = self.parent[at]
         path.reverse()
-        return tuple(self.worlds.told(self.order[a], self.order[b]) for a, b in pairwise(path))
+        return tuple(self.worlds.told(order[a], order[b]) for a, b in pairwise(path))
 
 
 def describe(shape: Shape) -> str:

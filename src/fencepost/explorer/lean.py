@@ -89,6 +89,7 @@ class Lean:
         pending = slot.pending
         head = pending.plan.expected if isinstance(pending, Publish) else decider.head
         if not isinstance(pending, ReadHead) and head != shared.stores[slot.store].head:
+            self.sometimes["outrun"] += isinstance(pending, Publish)
             return fresh(slot)
         if isinstance(pending, Publish):
             rows = tuple(structs.replace(row, made_at=0) for row in pending.plan.rows)

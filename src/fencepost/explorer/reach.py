@@ -3,22 +3,21 @@
 from array import array
 
 
-def stuck(size: int, begins: "array[int]", targets: "array[int]", goals: list[int]) -> int | None:
-    """The first state from which no goal is reachable; None if there is none.
+def reaching(size: int, begins: "array[int]", targets: "array[int]", goals: list[int]) -> bytearray:
+    """For each state 1 if a goal is reachable from it, else 0.
 
     ``targets[begins[n] : begins[n + 1]]`` are the states one step after state n; ``goals`` are states.
     """
     first = array("I", bytes(4 * (size + 1)))
     for number in targets:
-        first[number + 1] += 1
+        first[number] += 1
     for n in range(size):
         first[n + 1] += first[n]
-    place = array("I", first)
     origins = array("I", bytes(4 * len(targets)))
     for n in range(size):
         for number in targets[begins[n] : begins[n + 1]]:
-            origins[place[number]] = n
-            place[number] += 1
+            first[number] -= 1  # each state's part is filled from its end, so its beginning is known in the end
+            origins[first[number]] = n
     reaches = bytearray(size)
     todo = list(goals)
     for n in todo:
@@ -29,5 +28,4 @@ def stuck(size: int, begins: "array[int]", targets: "array[int]", goals: list[in
             if not reaches[origin]:
                 reaches[origin] = 1
                 todo.append(origin)
-    found = reaches.find(0)
-    return None if found < 0 else found
+    return reaches

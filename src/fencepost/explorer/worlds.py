@@ -14,7 +14,7 @@ from fencepost.world.calls import arrivals, moves
 from fencepost.world.hands import adversary
 from fencepost.world.region import Move, Shape, Shared, Slot, start
 
-BITS = 16
+BITS = 14  # three parts and 16,384 shared parts make 56 bits: a Python integer of two digits, the smallest there is
 MASK = (1 << BITS) - 1
 
 Steps = tuple[tuple[int, int, bool, bool, str | None], ...]

@@ -30,7 +30,7 @@ from fencepost.core.record_set import record_digest
 from fencepost.core.store import Plan, Row, Tables
 from fencepost.core.zone import Batch, Live
 from fencepost.world.faults import Fault
-from fencepost.world.region import NOTHING_READ, Mirror, Move, Shared, Slot, advance, fresh, placed
+from fencepost.world.region import NOTHING_READ, Move, Shared, Slot, advance, fresh, placed
 
 STORE_CALLS = (ReadRows, ReadHead, ReadInputs, ReadSpent)
 """Calls that a store which is away doesn't answer, and that change nothing."""
@@ -39,6 +39,8 @@ STORE_CALLS = (ReadRows, ReadHead, ReadInputs, ReadSpent)
 def moves(slot: Slot, shared: Shared) -> Iterator[Move]:
     """Each step that one part may take now: its pending call, that call gone wrong, or its end."""
     budget = dict(shared.budget)
+    if isinstance(slot.pending, Publish) and 0 < shared.last < slot.pending.plan.number:
+        return
     yield perform(slot, shared)
     if budget.get(Fault.DUPLICATE) and isinstance(slot.pending, Commit):
         yield twice(slot, shared, slot.pending.batch)
@@ -70,7 +72,7 @@ def perform(slot: Slot, shared: Shared) -> Move:
             return thought("reads the rows", slot._replace(mirror=seen), RowsRead(), shared)
         case ReadHead():
             enacted = shared.enacted[slot.store] if shared.enacted else ()
-            seen = Mirror(rows=newest_rows(tables, shared.domain), enacted=enacted)
+            seen = structs.replace(mirror, rows=newest_rows(tables, shared.domain), enacted=enacted)
             return thought("reads the head", slot._replace(mirror=seen), HeadRead(tables.head), shared)
         case ReadInputs():
             seen = structs.replace(mirror, wanted=tables.wanted, orders=tables.orders)
@@ -248,14 +250,16 @@ def deleted(slot: Slot, shared: Shared, effect: DeleteRow) -> Move:
     tables = shared.stores[slot.store]
     newest = tables.newest(effect.name)
     after = store.delete_row(tables, effect.name, effect.generation, effect.nonce) or tables
-    live = next(live.marker for live in shared.domain if live.name == effect.name)
-    pinned = {newest.generation if newest else None, live.generation if isinstance(live, Marker) else None}
-    gone = {row.generation for row in tables.rows} - {row.generation for row in after.rows}
+    at = next(n for n, live in enumerate(shared.domain) if live.name == effect.name)
+    gone = newest is not None and len(after.rows) < len(tables.rows)
+    broken = None
+    if newest is not None and gone:
+        broken = promises.cleaned(shared.memory[at], shared.domain[at], effect.generation, newest.generation)
     return Move(
         f"deletes row {effect.generation}",
         advance(slot, Deleted(), shared.now),
         shared.with_tables(after, slot.store),
-        "cleanup_spares_live" if gone & pinned else None,
+        broken,
         event="row deleted" if gone else "row gone already",
     )
 

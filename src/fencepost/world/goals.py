@@ -1,7 +1,7 @@
 """Where a region should end up: what ``converges`` means, as a question about one state."""
 
 from fencepost.core import judge as judging
-from fencepost.core.fence import Foreign
+from fencepost.core.fence import Foreign, Marker
 from fencepost.core.judge import Pair
 from fencepost.core.record_set import record_digest
 from fencepost.core.store import Tables, Wanted
@@ -9,16 +9,24 @@ from fencepost.core.zone import Live
 from fencepost.world.region import OWNER, Shared
 
 
-def converged(shared: Shared) -> bool:
+def converged(shared: Shared, *, planned: bool = True) -> bool:
     """Whether every endpoint answers what its newest row says, and that row what is wanted or held.
 
     Endpoints that wait for a person (another's marker, unmarked records not known as ours) count: their records serve.
-    With two stores of one owner, one of the two must have its way and the other stand aside.
+    With two stores of one owner, one of the two must have its way and the other stand aside. Where no planner lives
+    (``planned=False``), each endpoint must hold what its marker says.
     """
+    if not planned:
+        return all(live.verified() for live in shared.domain if isinstance(live.marker, Marker))
     return any(
         reigns(shared, tables) and all(stands_aside(shared, other) for other in shared.stores if other is not tables)
         for tables in shared.stores
     )
+
+
+def near_the_end(shared: Shared) -> bool:
+    """Whether the bound on plan numbers, rather than a rule, may be what keeps this state from its goal."""
+    return shared.last > 0 and any(2 * tables.head.number > shared.last for tables in shared.stores)
 
 
 def reigns(shared: Shared, tables: Tables) -> bool:

@@ -11,7 +11,7 @@ from fencepost.core.store import Head, Order, Row, Tables, Wanted
 from fencepost.core.zone import Change
 from fencepost.world.calls import fly, spend
 from fencepost.world.faults import Fault
-from fencepost.world.region import ASKED, OWNER, REPAIRED, STRANGE, Move, Shared, life
+from fencepost.world.region import ASKED, OWNER, REPAIRS, STRANGE, Move, Shared, life
 
 
 def adversary(shared: Shared) -> Iterator[Move]:
@@ -71,7 +71,8 @@ def repaired(shared: Shared, at: int) -> Shared | None:
     if isinstance(live.marker, Foreign):
         return None
     row = shared.tables.newest(live.name)
-    change: Change = repair.repair(live, row, REPAIRED, owner=OWNER, store=shared.tables.head.mark, now=shared.now)
+    value = REPAIRS[dict(shared.budget)[Fault.REPAIR] - 1]
+    change: Change = repair.repair(live, row, value, owner=OWNER, store=shared.tables.head.mark, now=shared.now)
     placed = change.marker.hold.id if change.marker.hold is not None else 0
     return structs.replace(fly(shared, (change,)), tick=max(shared.tick + 1, placed))
 

@@ -15,13 +15,15 @@ from fencepost.core.store import Head, Order, Plan, Row, Tables
 from fencepost.ports import Beat, Enacted, HistoryRow, Inputs, Refused
 
 HISTORY_KEPT = 100_000
+NUMBER_MOST = 2**63 - 1
+"""The largest generation or epoch: what databases keep as an integer."""
 LOOK_EACH: Duration = 50 * MILLISECOND
 
 
 def refuse_unlawful(plan: Plan, where: str = "") -> None:
     """Raise ``Refused`` for a plan that no planner that follows the rules could make, whatever the head.
 
-    Its number must be above its predecessor's, its inputs not older, and each endpoint in it once.
+    Its number must be above its predecessor's, its inputs not older, each endpoint in it once, and numbers in 63 bits.
     """
     if plan.number <= plan.expected.number:
         what = f"plan {plan.number} does not come after plan {plan.expected.number}"
@@ -29,6 +31,8 @@ def refuse_unlawful(plan: Plan, where: str = "") -> None:
         what = f"plan {plan.number} is made from older inputs than plan {plan.expected.number}"
     elif len({row.name for row in plan.rows}) < len(plan.rows):
         what = f"plan {plan.number} names an endpoint twice"
+    elif max(plan.number, *(max(row.generation.epoch, row.generation.number) for row in plan.rows), 0) > NUMBER_MOST:
+        what = f"plan {plan.number} holds a number that no store can keep"
     else:
         return
     raise Refused(what, where=where, hint="this is a mistake in fencepost; nothing was published")

@@ -33,7 +33,8 @@ from fencepost.world.faults import Fault
 OWNER = "demo"
 ASKED: tuple[Content, ...] = tuple(content([f"192.0.2.{n}"], 30) for n in range(1, 9))
 """What the inputs ask for, one after the other; a second store begins at the other end."""
-REPAIRED = content(["198.51.100.1"], 30)
+REPAIRS: tuple[Content, ...] = tuple(content([f"198.51.100.{n}"], 30) for n in range(1, 5))
+"""What each repair puts in place."""
 STRANGE = content(["203.0.113.9"], 30)
 """What a careless hand puts in place of our addresses."""
 
@@ -45,7 +46,8 @@ class Shared(Struct, frozen=True, gc=False):
 
     There is one store but where two of one owner are tried. ``tick`` stands for the seconds since 1970: it rises with
     each hold placed, so no two are placed in one second. ``enacted`` is, for each store and endpoint, the generation
-    that its own enactors last wrote; kept only where there are two stores. ``life`` counts the stores ever made.
+    that its own enactors last wrote; kept only where there are two stores. ``life`` counts the stores ever made. No
+    plan is published beyond number ``last`` (0: no end).
     """
 
     domain: tuple[Live, ...]
@@ -55,6 +57,7 @@ class Shared(Struct, frozen=True, gc=False):
     memory: tuple[Memory, ...] = ()
     tick: int = 0
     life: int = 1
+    last: int = 0
     enacted: tuple[tuple[Generation, ...], ...] = ()
 
     @property
@@ -119,13 +122,14 @@ class Move(NamedTuple):
 
 
 class Shape(Struct, frozen=True, gc=False):
-    """How big a region: parts (for each store), endpoints, stores, and what may happen how often."""
+    """How big a region: parts (of each store), endpoints, stores, the last plan number; what may happen how often."""
 
     enactors: int = 2
     planners: int = 1
     janitors: int = 0
     endpoints: int = 1
     stores: int = 1
+    last: int = 0
     budget: tuple[tuple[Fault, int], ...] = ()
 
     def may(self, *faults: Fault) -> bool:
@@ -146,6 +150,7 @@ def start(shape: Shape) -> tuple[tuple[Slot, ...], Shared]:
         budget=tuple(sorted(shape.budget, key=lambda item: item[0].value)),
         memory=(Memory(),) * shape.endpoints,
         life=shape.stores,
+        last=shape.last,
         enacted=((Generation(),) * shape.endpoints,) * shape.stores if shape.stores > 1 else (),
     )
     return tuple(parts(shape)), shared

@@ -196,15 +196,25 @@ def next_row(standing: Standing, owner: str, number: int, now: Instant, mark: st
 
 def standing_on(marker: Marker | None, row: Row | None, orders: tuple[Order, ...], now: Instant) -> Ground:
     """What stands before this pass's orders: the later of the marker's hold (if it is being adopted) and the row's."""
-    released = max([row.released if row else 0, *(order.hold for order in orders if order.kind == "release")])
+    noted = row.released if row else 0
+    released = max([noted, *(order.hold for order in orders if order.kind == "release")])
     hold, value = (row.hold, row.content) if row is not None and row.hold is not None else (None, None)
     if marker is not None and marker.hold is not None and (hold is None or marker.hold.id > hold.id):
         hold, value = marker.hold, marker.content
-    if hold is not None and hold.ended(released, now):
+    if hold is not None and ended(hold, orders, noted, now):
         released = max(released, hold.id)
         hold, value = None, None
     epoch = max(row.generation.epoch if row else 0, marker.generation.epoch if marker else 0)
     return Ground(epoch, hold, value, released)
+
+
+def ended(hold: Hold, orders: tuple[Order, ...], released: int, now: Instant) -> bool:
+    """Whether a release that names the hold (or a later one) or its time has ended it.
+
+    ``released`` is the highest id that releases before these ``orders`` named. That an order says "release" isn't
+    enough: it may be about an earlier hold, and land after a later one has come to stand.
+    """
+    return hold.ended(max([released, *(order.hold for order in orders if order.kind == "release")]), now)
 
 
 def carry_out(
