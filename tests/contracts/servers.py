@@ -1,13 +1,15 @@
-"""Real name servers for the contract suite: BIND and Knot in the foreground, on free loopback ports, ended by own pid.
+"""Name servers for the contract suite, on free loopback ports: BIND and Knot as processes, our own in a thread.
 
 Each serves ``example.test`` from a small zone file, takes updates and transfers with one TSIG key, and sends NOTIFY to
 one port that a test may listen on.
 """
 
+import asyncio
 import base64
 import shutil
 import socket
 import subprocess
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,6 +17,8 @@ from pathlib import Path
 
 import msgspec
 import pytest
+
+from fencepost.roles.dns_server import DnsServer, DnsServerSettings
 
 DOMAIN = "example.test"
 KEY_NAME = "fencepost-test"
@@ -124,6 +128,37 @@ zone:
 """)
     with _running([program, "-c", str(directory / "knot.conf")], directory, served.port):
         yield served
+
+
+@contextmanager
+def embedded(directory: Path) -> Iterator[Served]:
+    """Our own server, in a thread with a loop of its own."""
+    served = Served("embedded", free_port(), free_port(), str(directory))
+    settings = DnsServerSettings(
+        (DOMAIN,),
+        str(directory / "domain.db"),
+        f"127.0.0.1:{served.port}",
+        {KEY_NAME: ("hmac-sha256", KEY_SECRET)},
+        notify=(f"127.0.0.1:{served.notify_port}",),
+    )
+    server, ready, loop = DnsServer(settings), threading.Event(), asyncio.new_event_loop()
+    stop = asyncio.Event()
+
+    async def serve() -> None:
+        await server.start()
+        ready.set()
+        await stop.wait()
+        await server.stop()
+
+    thread = threading.Thread(target=loop.run_until_complete, args=(serve(),), daemon=True)
+    thread.start()
+    try:
+        assert ready.wait(STARTS_WITHIN_S), "the embedded server didn't start"
+        yield served
+    finally:
+        loop.call_soon_threadsafe(stop.set)
+        thread.join(STARTS_WITHIN_S)
+        loop.close()
 
 
 @contextmanager

@@ -14,7 +14,7 @@ import pytest
 from dns_contract import DOMAIN, standing
 from dns_stages import ServerStage
 from relay import Relay
-from servers import KEY_NAME, KEY_SECRET, Served, bind, knot
+from servers import KEY_NAME, KEY_SECRET, Served, bind, embedded, knot
 
 from fencepost.adapters import dns_rfc2136
 from fencepost.adapters.dns_notify import LOOKS_APART_S
@@ -26,7 +26,7 @@ NAME = "told.example.test"
 KEYRING = dns.tsigkeyring.from_text({KEY_NAME: KEY_SECRET})
 
 
-@pytest.fixture(scope="module", params=[bind, knot], ids=["bind", "knot"])
+@pytest.fixture(scope="module", params=[bind, knot, embedded], ids=["bind", "knot", "embedded"])
 def served(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """A server that sends NOTIFY to one port."""
     make: Callable[..., object] = request.param
@@ -57,7 +57,8 @@ def test_notify_ends_a_wait(stage: ServerStage, monkeypatch: pytest.MonkeyPatch)
     async def act() -> None:
         port = listening(stage, port=stage.served.notify_port)
         try:
-            assert await port.listen() == ("127.0.0.1", stage.served.notify_port)
+            assert port.notify_address is None
+            assert await port.listen() == port.notify_address == ("127.0.0.1", stage.served.notify_port)
             await stage.hand(Live(NAME))
             await port.read()
             for number in (1, 2):

@@ -182,12 +182,12 @@ def test_update_as_dnspython_reads_it(domain: tuple[Live, ...], sets: list[list[
         assert ((f"{live.name}.", "AAAA") in absent) is (not live.aaaa)
         assert ((f"{live.name}.", "CNAME") in absent) is live.empty
         assert ((f"{marker_name(live.name)}.", "TXT") in absent) is (live.marker is None)
-    cleared = {(found.name.to_text(), found.rdtype.name) for found in message.update if found.rdclass == 255}
+    cleared = {(found.name.to_text(), found.rdtype.name) for found in message.update if found.deleting}
     added = {
         (found.name.to_text(), found.rdtype.name, rdata.to_wire())
         for found in message.update
         for rdata in found
-        if found.rdclass != 255
+        if not found.deleting
     }
     for one in batch:
         assert ((f"{marker_name(one.name)}.", "TXT") in cleared) is (one.seen.marker is not None)

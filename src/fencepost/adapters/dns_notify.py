@@ -35,6 +35,11 @@ class Listener(asyncio.DatagramProtocol):
         self._connections = 0
         self._looked_at = 0.0
 
+    @property
+    def address(self) -> tuple[str, int] | None:
+        """Where it listens; None before :meth:`open` and after :meth:`close`."""
+        return self._place if self._transport is not None else None
+
     async def open(self) -> tuple[str, int]:
         """Start to listen, if not yet; the address and port. Raises ``OSError``."""
         for tries_left in range(PORT_TRIES, 0, -1):

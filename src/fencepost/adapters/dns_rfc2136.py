@@ -84,6 +84,11 @@ class Rfc2136Dns:
         """The serial of what the mirror holds; -1 before the first read."""
         return self._mirror.serial
 
+    @property
+    def notify_address(self) -> tuple[str, int] | None:
+        """Where NOTIFY is listened for; None before :meth:`listen` or the first :meth:`wait`."""
+        return self._listener.address
+
     async def listen(self) -> tuple[str, int]:
         """Open the socket for NOTIFY, if it isn't, and say where it is, so that the primary can be told.
 

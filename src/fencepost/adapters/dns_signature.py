@@ -70,14 +70,16 @@ class Signer:
         """
         now = now_s()
         original = int.from_bytes(message[:2], "big")
-        blank = dns.rdtypes.ANY.TSIG.TSIG(
+        blank = dns.rdtypes.ANY.TSIG.TSIG(  # type: ignore[no-untyped-call]
             dns.rdataclass.ANY, dns.rdatatype.TSIG, self._key.algorithm, now, FUDGE_S, b"", original, 0, b""
         )
-        signed, _ = dns.tsig.sign(message, self._key, blank, now, request_mac or None)
-        data = signed.to_wire() or b""
+        signed, _ = dns.tsig.sign(  # type: ignore[no-untyped-call]
+            message, self._key, blank, now, request_mac or None
+        )
+        data: bytes = signed.to_wire()
         count = (int.from_bytes(message[10:12], "big") + 1).to_bytes(2, "big")
         record = self._owner + b"\x00\xfa\x00\xff\x00\x00\x00\x00" + len(data).to_bytes(2, "big") + data
-        return message[:10] + count + message[12:] + record, signed.mac
+        return message[:10] + count + message[12:] + record, bytes(signed.mac)
 
     def validate(self, message: bytes, start: int, mac: bytes, context: object, *, several: bool) -> _Verified:
         """Verify the TSIG record at ``start``; the context that the next message of a stream continues, and its MAC.
@@ -93,7 +95,9 @@ class Signer:
             if rdata.error:
                 raise SignatureError(TSIG_ERRORS.get(rdata.error, f"error {rdata.error}"))
             now = now_s()
-            context = dns.tsig.validate(message, self._key, owner, rdata, now, mac, start, context, several)
+            context = dns.tsig.validate(  # type: ignore[no-untyped-call]
+                message, self._key, owner, rdata, now, mac, start, context, several
+            )
         except (dns.exception.DNSException, ValueError) as error:
             raise Unverified(f"its signature doesn't verify ({type(error).__name__})") from error
         return context, rdata.mac

@@ -49,8 +49,10 @@ class Head:
         """Raises :class:`Malformed` for less than a header."""
         if len(message) < HEADER_BYTES:
             raise Malformed("shorter than a header")
+        flags: int
+        self.id: int
         self.id, flags, *counts = _HEADER.unpack_from(message)
-        self.counts = tuple(counts)
+        self.counts: tuple[int, ...] = tuple(counts)
         self.reply = bool(flags & 0x8000)
         self.opcode = flags >> 11 & 15
         self.truncated = bool(flags & 0x0200)
