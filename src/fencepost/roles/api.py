@@ -1,0 +1,357 @@
+"""The API: status, history and metrics over HTTP, a page for people, and two guarded ways to say something.
+
+To look, nobody is asked who he is; it listens on loopback by default. To change something takes the bearer token that
+lies in a file only its user can read, made on the first start.
+
+It must answer when it is needed most, so it depends on nothing while answering: a task gathers a document each second,
+each source with a time limit of its own, and a request that finds the next one slow in coming gets the last, aged.
+The observer runs beside it, in the same loop.
+
+Awkward truth: whoever can reach the port reads the region's state, addresses and reasons included.
+"""
+
+import asyncio
+import contextlib
+import hmac
+import logging
+import socket
+import time
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from fencepost.core.names import normalise
+from fencepost.core.store import Order
+from fencepost.ports import DnsPort, HistoryRow, Misconfigured, PortError, Refused, StorePort, Unavailable
+from fencepost.roles import overrides
+from fencepost.roles.observer import Observer, ObserverSettings, run_observer
+from fencepost.roles.overrides import StoredOverride
+from fencepost.roles.status.document import Status, encode, instant, status_schema, when
+from fencepost.roles.status.gather import Gatherer, load_processes
+from fencepost.roles.status.listening import listen, read_token
+from fencepost.roles.status.promise_watch import Broken
+from fencepost.settings import Region
+from fencepost.settings.schema import HostPort
+
+if TYPE_CHECKING:
+    from starlette.applications import Starlette
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+log = logging.getLogger(__name__)
+
+EVERY_S = 1.0
+FRESH_S = 0.3
+"""A document this young is served as it is; else a newer one is waited for ..."""
+PATIENCE_S = 1.0
+"""... so long, and then the last one is served, aged."""
+BODY_BYTES = 64 * 1024
+HISTORY_MOST = 10_000
+
+
+class Desk:
+    """Keeps the newest document and gathers the next: one gathering at a time, shared by all who ask."""
+
+    def __init__(self, gatherer: Gatherer, folder: Path) -> None:
+        self.gatherer = gatherer
+        self.folder = folder
+        self.status: Status | None = None
+        self._made = 0.0
+        self._gathering: asyncio.Task[Status] | None = None
+
+    async def refresh(self) -> Status:
+        """Gather a document, or join the gathering under way."""
+        if self._gathering is None or self._gathering.done():
+            self._gathering = asyncio.create_task(self._gather())
+        return await asyncio.shield(self._gathering)
+
+    async def _gather(self) -> Status:
+        status = await self.gatherer.gather(load_processes(self.folder))
+        self.status, self._made = status, asyncio.get_running_loop().time()
+        return status
+
+    @property
+    def age_s(self) -> float:
+        """How long ago the newest document was made."""
+        return asyncio.get_running_loop().time() - self._made
+
+    async def current(self) -> Status:
+        """A document of now if it can be had soon, else the last one, aged."""
+        if self.status is not None and self.age_s < FRESH_S:
+            return self.status
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(PATIENCE_S if self.status is not None else None):
+                return await self.refresh()
+        return self.gatherer.aged(time.time_ns()) or await self.refresh()
+
+    async def run(self) -> None:
+        """Gather each second, until cancelled."""
+        while True:
+            await self.refresh()
+            await asyncio.sleep(EVERY_S)
+
+
+class Api:
+    """What the requests are answered from. ``token`` is what changes ask for."""
+
+    def __init__(self, region: Region, store: StorePort | None, desk: Desk, token: str) -> None:
+        self.region = region
+        self.store = store
+        self.desk = desk
+        self.token = token
+
+    async def get_status(self, _: "Request") -> "Response":
+        """``GET /status``: the document."""
+        return answer(encode(await self.desk.current()))
+
+    async def get_schema(self, _: "Request") -> "Response":
+        """``GET /status/schema``: its JSON Schema."""
+        return answer(msgspec.json.encode(status_schema()))
+
+    async def get_page(self, _: "Request") -> "Response":
+        """``GET /``: the document for people."""
+        from fencepost.roles.status.page import POLICY, page
+
+        headers = {"content-security-policy": POLICY, "x-content-type-options": "nosniff", "cache-control": "no-store"}
+        return answer(page(await self.desk.current()).encode(), "text/html; charset=utf-8", headers=headers)
+
+    async def get_metrics(self, _: "Request") -> "Response":
+        """``GET /metrics``: for Prometheus."""
+        from fencepost.roles.status.metrics import exposition
+
+        return answer(exposition(await self.desk.current()), "text/plain; version=0.0.4; charset=utf-8")
+
+    async def get_health(self, _: "Request") -> "Response":
+        """``GET /healthz``: 200 while documents are being gathered, whatever they say of the region."""
+        well = self.desk.status is not None and self.desk.age_s < 30
+        return answer(b"ok\n" if well else b"no document for 30 s\n", "text/plain", 200 if well else 503)
+
+    async def get_history(self, request: "Request") -> "Response":
+        """``GET /history?after=ID&since=TIME&most=N``: oldest first; TIME is RFC 3339 or nanoseconds since 1970."""
+        asked = request.query_params
+        try:
+            since = asked.get("since", "0")
+            rows = await self._store().history(
+                after=int(asked.get("after", "0")),
+                since=int(since) if since.isdecimal() else instant(since),
+                most=min(max(1, int(asked.get("most", "1000"))), HISTORY_MOST),
+            )
+        except ValueError as error:
+            raise Refused(f"not understood: {error}", hint="after and most are numbers, since is a time") from None
+        lines = [
+            {"id": row.id, "at": when(row.at), "kind": row.kind, "on": row.on, "by": row.by, "text": row.text}
+            for row in rows
+        ]
+        return answer(msgspec.json.encode({"schema": "fencepost.history/1", "rows": lines}))
+
+    async def post_order(self, request: "Request") -> "Response":
+        """``POST /orders``: a person's order about an endpoint (JSON of ``Order``), left for the planner."""
+        order = await self._told(request, Order)
+        name = checked_name(order.name)
+        status = await self.desk.current()
+        if name not in {endpoint.name for endpoint in status.endpoints}:
+            raise Refused(f"{name} is no endpoint of {self.region.name}", hint="see fencepost status for the names")
+        if order.kind == "rollback" and order.content.empty:
+            raise Refused("a rollback needs the older plan's addresses", hint="use fencepost rollback GENERATION")
+        if order.kind == "adopt" and not order.adopt:
+            raise Refused("an adoption names the exact records seen", hint=f"use fencepost adopt {name}")
+        signed(order.id, order.by, order.reason)
+        await self._store().put_order(msgspec.structs.replace(order, name=name))
+        return await self._done(order.id, name, order.by, f"{order.kind}: {order.reason}")
+
+    async def post_override(self, request: "Request") -> "Response":
+        """``POST /overrides``: a person's word about targets (JSON of ``StoredOverride``), replacing one of its id."""
+        word = await self._told(request, StoredOverride)
+        signed(word.id, word.by, word.reason)
+        region = self._running()
+        known = [pool for pool in region.pools if word.pool in ("", pool.name)]
+        if not known:
+            raise Refused(f"there is no pool {word.pool}", hint="see fencepost status for the names")
+        if word.zone and word.zone not in region.zones:
+            raise Refused(f"there is no zone {word.zone}", hint=f"zones are {', '.join(region.zones)}")
+        if word.target and not any(target.address == word.target for pool in known for target in pool.targets):
+            raise Refused(f"{word.target} is no target here", hint="see fencepost status for the names")
+        if word.until and word.until <= time.time_ns():
+            raise Refused("it would have ended already", hint="until is nanoseconds since 1970, 0 for no end")
+        placed = msgspec.structs.replace(word, placed_at=time.time_ns())
+        await self._store().put_override(placed.id, overrides.encode(placed))
+        return await self._done(placed.id, placed.on, placed.by, f"{placed.what}: {placed.reason}")
+
+    def _running(self) -> Region:
+        last = self.desk.gatherer.last
+        return last.region if last is not None else self.region
+
+    def _store(self) -> StorePort:
+        if self.store is None:
+            raise Unavailable("this API has no store", hint="start it with one")
+        return self.store
+
+    async def _told(self, request: "Request", kind: Any) -> Any:
+        """The body, from who may tell us. Raises ``Refused``."""
+        scheme, _, given = request.headers.get("authorization", "").partition(" ")
+        if scheme.lower() != "bearer" or not hmac.compare_digest(given.strip().encode(), self.token.encode()):
+            where = self.region.api.token.file or self.region.api.token.env
+            raise NotAllowed("a change takes the token", hint=f"send it as a bearer token; it is in {where}")
+        body = b""
+        async for part in request.stream():
+            body += part
+            if len(body) > BODY_BYTES:
+                raise Refused(f"the body is over {BODY_BYTES} bytes")
+        try:
+            return msgspec.json.decode(body, type=kind)
+        except msgspec.MsgspecError as error:
+            raise Refused(f"not a {kind.__name__}: {error}") from None
+
+    async def _done(self, ident: str, on: str, by: str, text: str) -> "Response":
+        try:
+            await self._store().note([HistoryRow("operator", on, by, text, time.time_ns())])
+        except PortError as error:
+            log.debug("history not stored: %s", error)
+        log.info("%s %s by %s", on, text, by)
+        return answer(msgspec.json.encode({"accepted": ident, "on": on}), status=202)
+
+
+class NotAllowed(Refused):
+    """The token is missing or another."""
+
+
+def signed(ident: str, by: str, reason: str) -> None:
+    """Every change has an id, an author and a reason. Raises ``Refused``."""
+    for what, text in (("id", ident), ("by", by), ("reason", reason)):
+        if not text.strip() or len(text) > 500:
+            raise Refused(f"{what} must be 1 to 500 characters", hint="every change has an author and a reason")
+
+
+def checked_name(name: str) -> str:
+    """An endpoint's name in its one form. Raises ``Refused``."""
+    try:
+        return normalise(name)
+    except ValueError as error:
+        raise Refused(f"the name {error}") from None
+
+
+def answer(
+    body: bytes, kind: str = "application/json", status: int = 200, headers: Mapping[str, str] | None = None
+) -> "Response":
+    """A response."""
+    from starlette.responses import Response
+
+    return Response(body, status, dict(headers or {"cache-control": "no-store"}), kind)
+
+
+def failed(_: "Request", error: Exception) -> "Response":
+    """A port's error as an answer: what, where, and what to do about it."""
+    codes: dict[type[Exception], int] = {Refused: 400, Misconfigured: 500, Unavailable: 503, NotAllowed: 401}
+    code = codes.get(type(error), 503)
+    told = {"kind": type(error).__name__, "what": str(error), "where": "", "hint": ""}
+    if isinstance(error, PortError):
+        kind = "Refused" if isinstance(error, Refused) else type(error).__name__
+        told = {"kind": kind, "what": error.what, "where": error.where, "hint": error.hint}
+    headers = {"www-authenticate": "Bearer"} if code == 401 else {"cache-control": "no-store"}
+    return answer(msgspec.json.encode({"error": told}), status=code, headers=headers)
+
+
+def application(api: Api) -> "Starlette":
+    """The routes."""
+    from starlette.applications import Starlette
+    from starlette.routing import Route
+
+    def route(path: str, endpoint: Callable[["Request"], Awaitable["Response"]], method: str = "GET") -> Route:
+        return Route(path, endpoint, methods=[method])
+
+    return Starlette(
+        routes=[
+            route("/", api.get_page),
+            route("/status", api.get_status),
+            route("/status/schema", api.get_schema),
+            route("/history", api.get_history),
+            route("/metrics", api.get_metrics),
+            route("/healthz", api.get_health),
+            route("/orders", api.post_order, "POST"),
+            route("/overrides", api.post_override, "POST"),
+        ],
+        exception_handlers={PortError: failed},
+    )
+
+
+async def run_api(
+    region: Region,
+    store: StorePort | None,
+    dns: Mapping[str, DnsPort] | None,
+    folder: Path,
+    *,
+    ready: Callable[[HostPort], None] | None = None,
+) -> None:
+    """Observe and serve, until cancelled. ``ready`` is told where it listens, once it does.
+
+    ``dns`` are ports of its own, used by nobody else. Raises ``Misconfigured`` if the port is taken or the token can't
+    be used.
+    """
+    token = read_token(region)
+    listening = listen(region.api.listen)
+    observer = Observer(observer_settings(region))
+    desk = Desk(Gatherer(region, store, dns, observer, via="api", folder=str(folder)), folder)
+    notes: asyncio.Queue[Broken] = asyncio.Queue(100)
+
+    def tell(broken: Broken) -> None:
+        with contextlib.suppress(asyncio.QueueFull):
+            notes.put_nowait(broken)
+
+    try:
+        await desk.refresh()
+        async with asyncio.TaskGroup() as group:
+            group.create_task(run_observer(observer, tell))
+            group.create_task(desk.run())
+            group.create_task(write_down(store, notes))
+            group.create_task(serve(application(Api(region, store, desk, token)), listening))
+            if ready is not None:
+                ready(HostPort(*listening.getsockname()[:2]))
+    finally:
+        listening.close()
+
+
+async def write_down(store: StorePort | None, notes: "asyncio.Queue[Broken]") -> None:
+    """Put each broken promise into the history, as soon as the store takes it."""
+    while True:
+        broken = await notes.get()
+        row = HistoryRow("finding", broken.on, "observer", f"{broken.promise} broken: {broken.what}", broken.at)
+        while store is not None:
+            try:
+                await store.note([row])
+                break
+            except PortError as error:
+                log.debug("history not stored: %s", error)
+                await asyncio.sleep(1)
+
+
+async def serve(app: "Starlette", listening: socket.socket) -> None:
+    """Serve HTTP on a listening socket, until cancelled. Signals stay the process's own business."""
+    import uvicorn
+
+    class Server(uvicorn.Server):
+        @contextlib.contextmanager
+        def capture_signals(self) -> Iterator[None]:
+            yield
+
+    config = uvicorn.Config(
+        app, log_config=None, access_log=False, lifespan="off", server_header=False, timeout_graceful_shutdown=1
+    )
+    server = Server(config)
+    serving = asyncio.create_task(server.serve(sockets=[listening]))
+    try:
+        await asyncio.shield(serving)
+    except asyncio.CancelledError:
+        server.should_exit = True
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(serving, 3)
+        raise
+
+
+def observer_settings(region: Region) -> ObserverSettings:
+    """Whom the observer asks: the embedded server, or the one that takes our updates. Raises ``Misconfigured``."""
+    at = region.dns.listen if region.dns.provider == "embedded" else region.dns.server
+    if at is None:
+        raise Misconfigured("no DNS server is named", where=region.path, hint='write server = "192.0.2.53:53" in [dns]')
+    return ObserverSettings(at.host, at.port, region.owner)

@@ -1,0 +1,147 @@
+"""From facts to the status document: a pure function, so the same facts always make the same bytes."""
+
+from collections.abc import Iterable
+
+from fencepost import __version__
+from fencepost.roles.status.document import (
+    SCHEMA,
+    Ages,
+    CheckerStatus,
+    Config,
+    EndpointStatus,
+    Observed,
+    OverrideStatus,
+    PoolStatus,
+    Problem,
+    Promise,
+    Status,
+    Verdict,
+    Violation,
+    seconds,
+    when,
+)
+from fencepost.roles.status.endpoints import endpoint_statuses, standing_holds
+from fencepost.roles.status.facts import Facts
+from fencepost.roles.status.pools import pool_statuses
+from fencepost.roles.status.problems import endpoint_problems, pool_problems
+from fencepost.roles.status.promise_watch import WATCHED
+from fencepost.roles.status.rejected import rejected
+from fencepost.roles.status.running import all_restarts, role_statuses
+from fencepost.roles.status.upkeep import upkeep_problems
+
+
+def compose(facts: Facts) -> Status:
+    """The document of these facts."""
+    store = facts.store
+    endpoints, pools, roles = endpoint_statuses(facts), pool_statuses(facts), role_statuses(facts)
+    problems = sort_out((*upkeep_problems(facts, roles), *pool_problems(facts), *endpoint_problems(facts)))
+    overrides = standing_overrides(facts)
+    return Status(
+        schema_=SCHEMA,
+        version=__version__,
+        region=facts.region.name,
+        owner=facts.region.owner,
+        at=when(facts.now) or "",
+        source=facts.source,
+        verdict=verdict(endpoints, pools, problems, overrides),
+        mode=store.loaded.region.mode if store and store.loaded else facts.region.mode,
+        provider=facts.region.dns.provider,
+        plan=store.head.number if store else None,
+        config=config(facts),
+        endpoints=endpoints,
+        pools=pools,
+        roles=roles,
+        overrides=overrides,
+        problems=problems,
+        promises=promises(facts),
+        restarts=all_restarts(facts.processes.items()),
+        fenced=store.fenced if store else None,
+        violations=violations(facts),
+        checkers=checkers(facts),
+        ages=ages(facts),
+        observed=observed(facts),
+    )
+
+
+def verdict(
+    endpoints: Iterable[EndpointStatus],
+    pools: Iterable[PoolStatus],
+    problems: Iterable[Problem],
+    overrides: Iterable[OverrideStatus],
+) -> Verdict:
+    """ok: all in. working: something is out, kept, held or healing, and nobody need come. attention: somebody must."""
+    problems = tuple(problems)
+    if any(problem.needs_person for problem in problems):
+        return "attention"
+    healing = any(each.as_planned is not True and each.state not in ("withdrawn", None) for each in endpoints)
+    missing = any(pool.in_ != pool.targets for pool in pools)
+    return "working" if problems or healing or missing or any(True for _ in overrides) else "ok"
+
+
+def sort_out(problems: Iterable[Problem]) -> tuple[Problem, ...]:
+    """Sorted; of several with one id about one thing the first."""
+    found: dict[tuple[str, str], Problem] = {}
+    for problem in problems:
+        found.setdefault((problem.id, problem.on), problem)
+    return tuple(found[key] for key in sorted(found))
+
+
+def config(facts: Facts) -> Config:
+    """The file: when what runs was loaded, and whether a newer text was refused since."""
+    loaded = facts.store.loaded if facts.store else None
+    refused = rejected(facts.store.findings) if facts.store else None
+    return Config(
+        path=facts.region.path,
+        loaded_at=when(loaded.loaded_at) if loaded else None,
+        rejected_at=when(refused.at) if refused else None,
+        rejected_for=refused.text if refused else None,
+    )
+
+
+def standing_overrides(facts: Facts) -> tuple[OverrideStatus, ...]:
+    """Everything a person said that hasn't ended."""
+    said = [
+        OverrideStatus(str(word.what), word.on, word.by or None, word.reason or None, when(word.until), word.id)
+        for word in (facts.store.overrides if facts.store else ())
+        if not word.until or word.until > facts.now
+    ]
+    said.extend(standing_holds(facts))
+    return tuple(sorted(said, key=lambda each: (each.on, each.what, each.id or "")))
+
+
+def promises(facts: Facts) -> dict[str, Promise]:
+    """The promises that are judged from outside; unknown where nobody looks."""
+    seen = facts.observer
+    if seen is None:
+        return {name: Promise(None, None) for name in WATCHED}
+    return {
+        name: Promise(seen.broken[name] == 0 if seen.looks else None, seen.checked[name], seen.broken[name])
+        for name in WATCHED
+    }
+
+
+def violations(facts: Facts) -> tuple[Violation, ...]:
+    """What was seen broken, in the order it was seen."""
+    broken = facts.observer.violations if facts.observer else ()
+    return tuple(Violation(each.promise, each.on, each.what, when(each.at) or "") for each in broken)
+
+
+def checkers(facts: Facts) -> tuple[CheckerStatus, ...]:
+    """The checkers as each pool's load balancer heard them."""
+    rows = facts.store.pools if facts.store else {}
+    found = [CheckerStatus(voter.zone, pool, voter.state) for pool, row in rows.items() for voter in row.voters]
+    return tuple(sorted(found, key=lambda each: (each.zone, each.pool)))
+
+
+def ages(facts: Facts) -> Ages:
+    """How old each source is."""
+    at = [source.at if source is not None else 0 for source in (facts.store, facts.dns, facts.observer)]
+    return Ages(*(seconds(facts.now - each) if each else None for each in at))
+
+
+def observed(facts: Facts) -> Observed | None:
+    """What the observer asked so far."""
+    seen = facts.observer
+    return Observed(seen.looks, seen.unanswered, seen.altered) if seen else None
+
+

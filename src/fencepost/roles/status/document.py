@@ -1,0 +1,237 @@
+"""The status document, ``fencepost.status/1``: what a region looks like now, for people, scripts and pages alike.
+
+Within version 1 keys are only added. Seconds end in ``_s``, times are RFC 3339 in UTC, unknown is ``null`` and never 0,
+arrays are sorted by name. Weights are numbers, whole where they are whole.
+"""
+
+from datetime import UTC, datetime
+from typing import Any, Literal, TypeAlias
+
+import msgspec
+
+from fencepost.core.instant import SECOND, Duration, Instant
+
+SCHEMA = "fencepost.status/1"
+
+Time: TypeAlias = str
+"""RFC 3339, UTC, to the millisecond (without a fraction where there is none)."""
+Number: TypeAlias = int | float
+Verdict: TypeAlias = Literal["ok", "working", "attention"]
+EndpointState: TypeAlias = Literal["published", "withdrawn", "foreign"]
+RoleState: TypeAlias = Literal["up", "misconfigured", "unavailable", "silent", "down"]
+Source: TypeAlias = Literal["api", "store", "dns"]
+
+
+class Config(msgspec.Struct, frozen=True):
+    """The file that was loaded; ``rejected_at`` is when a newer text of it was refused, which then changed nothing."""
+
+    path: str
+    loaded_at: Time | None
+    rejected_at: Time | None
+    rejected_for: str | None = None
+
+
+class Out(msgspec.Struct, frozen=True):
+    """A target that isn't answered: ``reason`` for people, ``rule`` as in the membership row."""
+
+    address: str
+    reason: str
+    rule: str
+    since: Time | None
+
+
+class EndpointStatus(msgspec.Struct, frozen=True):
+    """One endpoint. ``addresses`` are those that stand in DNS, ``kept`` those of them that look dead.
+
+    ``emptied_by_others_s`` is how long, since the observer started, callers got no address because somebody else had
+    taken the records away: looked for each second, and more often while it lasts, so shorter gaps may go unseen.
+    """
+
+    name: str
+    state: EndpointState | None
+    epoch: int | None
+    generation: int | None
+    as_planned: bool | None
+    pool: str | None
+    ttl_s: int | None
+    addresses: tuple[str, ...] | None
+    kept: tuple[str, ...]
+    out: tuple[Out, ...]
+    written_by: str | None
+    written_at: Time | None
+    writes: int | None
+    emptied_by_others_s: float | None
+
+
+class PoolStatus(msgspec.Struct, frozen=True, rename={"in_": "in"}):
+    """One pool, in targets; ``in_`` counts kept ones. ``budget``, ``max_out`` and ``min_in`` are in weight, as applied.
+
+    ``budget_next_s`` is how long until the budget is worth one average target; null if it is, or if removals have
+    stopped.
+    """
+
+    name: str
+    targets: int
+    in_: int | None
+    dead: int | None
+    kept: int | None
+    out: int | None
+    pending: int | None
+    suspect: bool | None
+    panic: bool | None
+    max_out: Number | None
+    min_in: Number | None
+    budget: Number | None
+    budget_next_s: float | None
+    drained: int | None = None
+    mode: str | None = None
+    read_s: float | None = None
+
+
+class CheckerStatus(msgspec.Struct, frozen=True):
+    """One checker as a pool's load balancer heard it: "ok", "stale", or why it distrusts itself."""
+
+    zone: str
+    pool: str
+    state: str
+
+
+class RoleStatus(msgspec.Struct, frozen=True):
+    """One process. ``state``: up, misconfigured, unavailable, silent (runs, gives no sign of life), down."""
+
+    name: str
+    state: RoleState
+    pid: int | None
+    restarts: int | None
+    version: str | None
+    seen_s: float | None
+    last_error: str | None
+
+
+class OverrideStatus(msgspec.Struct, frozen=True):
+    """What a person said: drain, keep, pause, observe (targets, zones, pools), repair, rollback, withdraw (names).
+
+    ``until`` null means until ``fencepost resume``. ``by`` and ``reason`` are null where only DNS could be read.
+    """
+
+    what: str
+    on: str
+    by: str | None
+    reason: str | None
+    until: Time | None
+    id: str | None = None
+
+
+class Problem(msgspec.Struct, frozen=True, rename={"try_": "try"}):
+    """Something that isn't as it should be. ``id`` is the anchor of its runbook page; ``try_`` a line to paste."""
+
+    id: str
+    kind: Literal["refused", "unavailable", "misconfigured"]
+    on: str
+    what: str
+    try_: str
+    needs_person: bool
+    since: Time | None
+
+
+class Promise(msgspec.Struct, frozen=True):
+    """A promise as checked from outside since the observer started: null when it hasn't looked once."""
+
+    held: bool | None
+    times_checked: int | None
+    times_broken: int | None = None
+
+
+class Violation(msgspec.Struct, frozen=True):
+    """A promise that was seen broken."""
+
+    promise: str
+    on: str
+    what: str
+    at: Time
+
+
+class Ages(msgspec.Struct, frozen=True):
+    """How old what this document rests on is; null was never read. A part that has stopped seeing shows here."""
+
+    store_s: float | None
+    dns_s: float | None
+    observer_s: float | None
+
+
+class Observed(msgspec.Struct, frozen=True):
+    """What the observer asked. Unanswered questions (timeouts, refusals) are no empty answers."""
+
+    looks: int
+    unanswered: int
+    altered_by_others: int
+
+
+class Status(msgspec.Struct, frozen=True, rename={"schema_": "schema"}):
+    """The whole document; see ``docs/operating/status.md``."""
+
+    schema_: str
+    version: str
+    region: str
+    owner: str
+    at: Time
+    source: Source
+    verdict: Verdict
+    mode: str
+    provider: str
+    plan: int | None
+    config: Config
+    endpoints: tuple[EndpointStatus, ...]
+    pools: tuple[PoolStatus, ...]
+    roles: tuple[RoleStatus, ...]
+    overrides: tuple[OverrideStatus, ...]
+    problems: tuple[Problem, ...]
+    promises: dict[str, Promise]
+    restarts: int | None
+    fenced: int | None
+    violations: tuple[Violation, ...] = ()
+    checkers: tuple[CheckerStatus, ...] = ()
+    ages: Ages = Ages(None, None, None)
+    observed: Observed | None = None
+
+
+def when(at: Instant) -> Time | None:
+    """An instant (nanoseconds since 1970) as text; None for 0, which stands for unknown."""
+    if not at:
+        return None
+    moment = datetime.fromtimestamp(at // SECOND, UTC).strftime("%Y-%m-%dT%H:%M:%S")
+    millis = at % SECOND // 1_000_000
+    return f"{moment}.{millis:03}Z" if millis else f"{moment}Z"
+
+
+def instant(text: Time) -> Instant:
+    """What :func:`when` wrote, to the millisecond. Raises ``ValueError``."""
+    moment = datetime.fromisoformat(text)
+    return int(moment.timestamp()) * SECOND + moment.microsecond * 1000
+
+
+def seconds(length: Duration) -> float:
+    """A length of time in seconds, to the millisecond; never negative, whatever clocks do."""
+    return max(0, length // 1_000_000) / 1000
+
+
+def number(value: float) -> Number:
+    """A weight: whole if it is whole, else to three places."""
+    rounded = round(value, 3)
+    return int(rounded) if rounded == int(rounded) else rounded
+
+
+def encode(status: Status) -> bytes:
+    """The document as JSON."""
+    return msgspec.json.encode(status)
+
+
+def decode(data: bytes) -> Status:
+    """A document of version 1, also a later one with more keys. Raises ``msgspec.ValidationError``."""
+    return msgspec.json.decode(data, type=Status)
+
+
+def status_schema() -> dict[str, Any]:
+    """The JSON Schema (2020-12) of the document."""
+    schema = msgspec.json.schema(Status)
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": SCHEMA, **schema}

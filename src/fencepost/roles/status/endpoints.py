@@ -1,0 +1,143 @@
+"""The status of endpoints: what stands in DNS, beside what is planned and why targets are missing from it."""
+
+from fencepost.core.fence import Foreign, Hold, Marker
+from fencepost.core.judge import same
+from fencepost.core.store import Row
+from fencepost.core.traffic.membership import Member, Membership, State
+from fencepost.core.zone import Live, withdraws
+from fencepost.roles.status.document import EndpointState, EndpointStatus, Out, OverrideStatus, seconds, when
+from fencepost.roles.status.facts import Facts
+from fencepost.settings.schema import Endpoint
+
+
+def endpoint_names(facts: Facts) -> list[str]:
+    """Every endpoint there is something to say about: configured, planned, or marked as ours in DNS."""
+    names = {endpoint.name for endpoint in facts.region.endpoints}
+    if facts.store is not None:
+        names.update(facts.store.rows)
+    if facts.dns is not None:
+        names.update(name for name, live in facts.dns.lives.items() if ours(live, facts.region.owner))
+    return sorted(names)
+
+
+def endpoint_statuses(facts: Facts) -> tuple[EndpointStatus, ...]:
+    """All endpoints, by name."""
+    settings = {endpoint.name: endpoint for endpoint in facts.region.endpoints}
+    return tuple(endpoint_status(facts, name, settings.get(name)) for name in endpoint_names(facts))
+
+
+def endpoint_status(facts: Facts, name: str, settings: Endpoint | None) -> EndpointStatus:
+    """One endpoint. Where DNS wasn't read, what it answers is unknown, whatever is planned."""
+    store = facts.store
+    row = store.rows.get(name) if store else None
+    live = facts.dns.lives.get(name) if facts.dns else None
+    marker = live.marker if live is not None and isinstance(live.marker, Marker) else None
+    members = store.pools.get(settings.pool) if store and settings else None
+    enacted = store.enacted.get(name) if store else None
+    if enacted is not None and (marker is None or enacted.generation != marker.generation):
+        enacted = None
+    return EndpointStatus(
+        name=name,
+        state=state(live, row, facts.region.owner),
+        epoch=marker.generation.epoch if marker else None,
+        generation=marker.generation.number if marker else None,
+        as_planned=as_planned(live, row),
+        pool=settings.pool if settings else None,
+        ttl_s=live.ttl if live is not None and not live.empty else settings.ttl_s if settings else None,
+        addresses=live.a + live.aaaa if live is not None else None,
+        kept=kept(members, live),
+        out=tuple(out(member) for member in left_out(members, settings)),
+        written_by=enacted.by if enacted else None,
+        written_at=when(enacted.at) if enacted else None,
+        writes=marker.writes if marker else None,
+        emptied_by_others_s=emptied(facts, name),
+    )
+
+
+def ours(live: Live, owner: str) -> bool:
+    """Whether a marker of this region's stands there."""
+    return isinstance(live.marker, Marker) and live.marker.owner == owner
+
+
+def foreign(live: Live, owner: str) -> bool:
+    """Whether the name is somebody else's: a marker that isn't ours, or a record type that we don't write."""
+    if isinstance(live.marker, Foreign) or live.other:
+        return True
+    return live.marker is not None and live.marker.owner != owner
+
+
+def state(live: Live | None, row: Row | None, owner: str) -> EndpointState | None:
+    """published, withdrawn or foreign; None if there is nothing, or nothing is known."""
+    if live is not None and foreign(live, owner):
+        return "foreign"
+    if live is not None and isinstance(live.marker, Marker):
+        return "withdrawn" if withdraws(live.marker) else "published"
+    if live is not None and not live.empty:
+        return "published" if row is not None else "foreign"
+    if row is None:
+        return None
+    return "withdrawn" if row.withdrawn else "published"
+
+
+def as_planned(live: Live | None, row: Row | None) -> bool | None:
+    """Whether DNS holds exactly the newest row; None if either is unknown."""
+    if live is None or row is None:
+        return None
+    return isinstance(live.marker, Marker) and same(live.marker, row) and live.holds(row.content)
+
+
+def kept(members: Membership | None, live: Live | None) -> tuple[str, ...]:
+    """Those of the addresses that callers get which look dead."""
+    if members is None:
+        return ()
+    found = (member.key for member in members.members if member.state is State.KEPT)
+    return tuple(sorted(key for key in found if live is None or key in live.a or key in live.aaaa))
+
+
+def left_out(members: Membership | None, settings: Endpoint | None) -> tuple[Member, ...]:
+    """The targets of an endpoint's families that are out, or drained; by address."""
+    if members is None or settings is None:
+        return ()
+    gone = (State.OUT, State.DRAINED)
+    found = (each for each in members.members if each.state in gone and of_family(each, settings))
+    return tuple(sorted(found, key=lambda member: member.key))
+
+
+def of_family(member: Member, settings: Endpoint) -> bool:
+    """Whether an endpoint publishes addresses like this one's."""
+    return ("AAAA" if ":" in member.key else "A") in settings.records
+
+
+def out(member: Member) -> Out:
+    """Why a target isn't answered."""
+    if member.state is State.DRAINED:
+        return Out(member.key, "drained", str(member.rule), when(member.since))
+    if member.healthy is False:
+        return Out(member.key, "dead", str(member.rule), when(member.dead_since or member.since))
+    return Out(member.key, "not back yet", str(member.rule), when(member.since))
+
+
+def emptied(facts: Facts, name: str) -> float | None:
+    """See :class:`EndpointStatus`; None if nobody looked."""
+    if facts.observer is None or name not in facts.observer.emptied:
+        return None
+    return seconds(facts.observer.emptied[name])
+
+
+def standing_holds(facts: Facts) -> tuple[OverrideStatus, ...]:
+    """Repairs, rollbacks and withdrawals that stand: as the markers say, or the rows where DNS wasn't read."""
+    found = []
+    for name in endpoint_names(facts):
+        row = facts.store.rows.get(name) if facts.store else None
+        live = facts.dns.lives.get(name) if facts.dns else None
+        hold: Hold | None = row.hold if row else None
+        if live is not None and isinstance(live.marker, Marker):
+            if live.marker.owner != facts.region.owner:
+                continue
+            hold = live.marker.hold
+        if hold is None:
+            continue
+        known = row is not None and row.hold == hold
+        by, reason = (row.by or None, row.reason or None) if row is not None and known else (None, None)
+        found.append(OverrideStatus(hold.kind, name, by, reason, when(hold.until_s * 10**9), str(hold.id)))
+    return tuple(found)

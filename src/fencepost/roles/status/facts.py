@@ -1,0 +1,85 @@
+"""Everything that a status document is made from, as one value, whoever read it and however much could be read."""
+
+from collections.abc import Mapping
+
+from msgspec import Struct
+
+from fencepost.core.instant import Duration, Instant
+from fencepost.core.store import Head, Order, Row
+from fencepost.core.traffic.membership import Membership
+from fencepost.core.zone import Live
+from fencepost.ports import Beat, Enacted, PortError
+from fencepost.roles.configuration import Loaded
+from fencepost.roles.overrides import StoredOverride
+from fencepost.roles.status.document import Source
+from fencepost.roles.status.promise_watch import Broken
+from fencepost.settings import Region
+
+Findings = Mapping[str, Mapping[str, tuple[str, str]]]
+
+
+class Process(Struct, frozen=True):
+    """A process as the supervisor knows it: its pid (None: not running now) and how often it was started again."""
+
+    pid: int | None
+    restarts: int = 0
+    last_exit: str | None = None
+
+
+class StoreFacts(Struct, frozen=True):
+    """What the store said, as of ``at`` (nanoseconds since 1970). ``fenced`` counts since the region's start."""
+
+    at: Instant
+    head: Head
+    rows: Mapping[str, Row]
+    enacted: Mapping[str, Enacted]
+    loaded: Loaded | None
+    pools: Mapping[str, Membership]
+    overrides: tuple[StoredOverride, ...]
+    orders: tuple[Order, ...]
+    findings: Findings
+    beats: tuple[Beat, ...]
+    fenced: int
+
+
+class DnsFacts(Struct, frozen=True):
+    """What stands in DNS, by endpoint, as of ``at``; a name that isn't here wasn't looked at."""
+
+    at: Instant
+    lives: Mapping[str, Live]
+
+
+class ObserverFacts(Struct, frozen=True):
+    """What the observer has seen: when it was last answered (0: never), and how each promise fared."""
+
+    at: Instant
+    checked: Mapping[str, int]
+    broken: Mapping[str, int]
+    violations: tuple[Broken, ...]
+    emptied: Mapping[str, Duration]
+    empty_now: Mapping[str, Instant]
+    looks: int
+    unanswered: int
+    altered: int
+    error: str = ""
+
+
+class Facts(Struct, frozen=True):
+    """The whole; ``now`` is nanoseconds since 1970.
+
+    ``source`` is how far down one had to look. ``store`` and ``dns`` may be old: their ``at`` tells; the errors say why
+    they couldn't be read this time. ``first_seen`` is since when each problem (id, on) has been seen, for those whose
+    own beginning isn't recorded. ``processes`` is empty where no supervisor runs the roles.
+    """
+
+    region: Region
+    now: Instant
+    source: Source
+    store: StoreFacts | None = None
+    store_error: PortError | None = None
+    dns: DnsFacts | None = None
+    dns_error: PortError | None = None
+    observer: ObserverFacts | None = None
+    processes: Mapping[str, Process] = {}
+    first_seen: Mapping[tuple[str, str], Instant] = {}
+    folder: str = ""

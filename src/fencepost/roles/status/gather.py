@@ -1,0 +1,265 @@
+"""Reads the facts: from the store, from DNS, from the observer, from the supervisor's file, whatever can be had.
+
+Each source has a time limit of its own, and what it said last stays beside its age: a blocked store or a dead DNS
+server makes the document older, never absent. The same code serves the API, which keeps one :class:`Gatherer`, and a
+command line that finds no API, which uses one once.
+"""
+
+import asyncio
+import time
+from collections.abc import Coroutine, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+from msgspec import structs
+
+from fencepost.core.instant import SECOND, Instant
+from fencepost.core.store import Head, Row
+from fencepost.core.traffic.membership import Membership
+from fencepost.core.zone import Live
+from fencepost.ports import DnsPort, Misconfigured, PortError, StorePort, Unavailable
+from fencepost.roles import configuration, overrides
+from fencepost.roles.configuration import Loaded
+from fencepost.roles.domains import Domains
+from fencepost.roles.observer import Observer
+from fencepost.roles.status.compose import compose
+from fencepost.roles.status.document import Source, Status
+from fencepost.roles.status.facts import DnsFacts, Facts, ObserverFacts, Process, StoreFacts
+from fencepost.roles.status.promise_watch import Watched
+from fencepost.settings import Region
+
+T = TypeVar("T")
+
+STORE_WITHIN_S = 2.0
+DNS_WITHIN_S = 3.0
+HISTORY_AT_ONCE = 10_000
+
+
+class Gatherer:
+    """Keeps what was last read, so that each further document costs only what changed.
+
+    ``via`` is what the document's ``source`` says while the store answers: "api" or "store". One call at a time.
+    """
+
+    def __init__(
+        self,
+        region: Region,
+        store: StorePort | None,
+        dns: Mapping[str, DnsPort] | None,
+        observer: Observer | None,
+        *,
+        via: Source = "store",
+        folder: str = "",
+    ) -> None:
+        self.region = region
+        self.store = store
+        self.dns = Domains(dict(dns)) if dns else None
+        self.observer = observer
+        self.via = via
+        self.folder = folder
+        self.stored: StoreFacts | None = None
+        self.answered: DnsFacts | None = None
+        self.last: Facts | None = None
+        self.first_seen: dict[tuple[str, str], Instant] = {}
+        self._head: Head | None = None
+        self._rows: dict[str, Row] = {}
+        self._pools: dict[str, tuple[int, Membership]] = {}
+        self._config: tuple[bytes, Loaded | None] = (b"", None)
+        self._history = 0
+        self._fenced = 0
+
+    async def gather(self, processes: Mapping[str, Any] | None = None, now_ns: Instant | None = None) -> Status:
+        """A document as of now. ``processes`` is what ``processes.json`` holds. Never raises a ``PortError``."""
+        status = compose(await self.facts(processes, now_ns))
+        now = now_ns if now_ns is not None else time.time_ns()
+        found = {(problem.id, problem.on) for problem in status.problems}
+        self.first_seen = {key: self.first_seen.get(key, now) for key in found}
+        return status
+
+    async def facts(self, processes: Mapping[str, Any] | None = None, now_ns: Instant | None = None) -> Facts:
+        """What a document is made from."""
+        running, started = read_processes(processes or {})
+        store_error, dns_error = await asyncio.gather(self._read_store(now_ns, started), self._read_dns())
+        loaded = self.stored.loaded if self.stored else None
+        region = loaded.region if loaded is not None else self.region
+        if self.observer is not None:
+            self.observer.watches(watched(region, self._rows))
+        self._answered(region, dns_error, now_ns)
+        fresh = self.stored is not None and store_error is None
+        self.last = Facts(
+            region=region,
+            now=now_ns if now_ns is not None else time.time_ns(),
+            source=self.via if fresh else "dns",
+            store=self.stored,
+            store_error=store_error,
+            dns=self.answered,
+            dns_error=dns_error,
+            observer=observed(self.observer, now_ns) if self.observer else None,
+            processes=running,
+            first_seen=dict(self.first_seen),
+            folder=self.folder,
+        )
+        return self.last
+
+    def aged(self, now_ns: Instant) -> Status | None:
+        """The last document as of ``now_ns``, while the next one is slow in coming; None before the first."""
+        return compose(structs.replace(self.last, now=now_ns)) if self.last is not None else None
+
+    async def _read_store(self, now_ns: Instant | None, started: Instant) -> PortError | None:
+        if self.store is None:
+            return None
+        try:
+            read = self._from_store(self.store, started)
+            stored = await within(STORE_WITHIN_S, read, "the store", self.region.store.path)
+        except PortError as error:
+            return error
+        self.stored = structs.replace(stored, at=now_ns if now_ns is not None else time.time_ns())
+        return None
+
+    async def _from_store(self, store: StorePort, started: Instant) -> StoreFacts:
+        head, rows = await store.newest_rows(self._head)
+        if self._head is None or head.store != self._head.store:
+            self._rows, self._pools, self._history, self._fenced = {}, {}, 0, 0
+        self._head = head
+        self._rows.update((row.name, row) for row in rows)
+        inputs = await store.inputs()
+        if inputs.config != self._config[0]:
+            self._config = (inputs.config, configuration.decode(inputs.config))
+        for pool, (version, body) in inputs.membership.items():
+            if body and (pool not in self._pools or self._pools[pool][0] != version):
+                self._pools[pool] = (version, msgspec.json.decode(body, type=Membership))
+        await self._count_fenced(store, started)
+        return StoreFacts(
+            at=0,
+            head=head,
+            rows=dict(self._rows),
+            enacted=await store.enacted(),
+            loaded=self._config[1],
+            pools={pool: row for pool, (_, row) in self._pools.items() if pool in inputs.membership},
+            overrides=tuple(overrides.decode(body) for body in inputs.overrides.values()),
+            orders=inputs.orders,
+            findings=await store.findings(),
+            beats=tuple(await store.beats()),
+            fenced=self._fenced,
+        )
+
+    async def _count_fenced(self, store: StorePort, started: Instant) -> None:
+        """Go on counting where the last call ended; history is read a bounded number of lines at a time."""
+        rows = await store.history(after=self._history, since=started, most=HISTORY_AT_ONCE)
+        self._fenced += sum(row.kind == "fenced" for row in rows)
+        self._history = max([self._history, *(row.id for row in rows)])
+
+    async def _read_dns(self) -> PortError | None:
+        if self.dns is None:
+            return None
+        try:
+            await within(DNS_WITHIN_S, self.dns.read(), "the DNS server", self.region.dns.provider)
+        except PortError as error:
+            return error
+        return None
+
+    def _answered(self, region: Region, error: PortError | None, now_ns: Instant | None) -> None:
+        """The mirrors are exact; what the observer saw serves where they can't be read."""
+        names = {endpoint.name for endpoint in region.endpoints} | set(self._rows)
+        if self.dns is None or error is not None:
+            self._from_observer(names)
+            return
+        names.update(self.dns.names())
+        lives = {name: self.dns.live(name) for name in sorted(names)}
+        self.answered = DnsFacts(now_ns if now_ns is not None else time.time_ns(), lives)
+
+    def _from_observer(self, names: set[str]) -> None:
+        if self.observer is None or not self.observer.answered_at:
+            return
+        if self.answered is None or self.answered.at < self.observer.answered_at:
+            seen: dict[str, Live] = {name: live for name, live in self.observer.lives().items() if name in names}
+            self.answered = DnsFacts(self.observer.answered_at, seen)
+
+
+async def gather(
+    region: Region,
+    store: StorePort | None,
+    dns: Mapping[str, DnsPort] | None,
+    observer: Observer | None,
+    processes: Mapping[str, Any],
+    now_ns: Instant,
+    *,
+    folder: str = "",
+) -> Status:
+    """One document, for who asks once: source "store", or "dns" where the store can't be read."""
+    return await Gatherer(region, store, dns, observer, folder=folder).gather(processes, now_ns)
+
+
+async def within(limit_s: float, work: Coroutine[Any, Any, T], what: str, where: str) -> T:
+    """The work's result. Raises ``Unavailable`` past the limit, ``Misconfigured`` for rows that can't be read."""
+    try:
+        async with asyncio.timeout(limit_s):
+            return await work
+    except TimeoutError:
+        raise Unavailable(f"{what} gave no answer within {limit_s:g} s", where=where) from None
+    except msgspec.MsgspecError as error:
+        raise Misconfigured(f"{what} holds rows of another version ({error})", where=where) from None
+
+
+def watched(region: Region, rows: Mapping[str, Row]) -> list[Watched]:
+    """What the observer is to look at: each configured endpoint with its newest row."""
+    return [
+        Watched(
+            endpoint.name,
+            ("4" if "A" in endpoint.records else "") + ("6" if "AAAA" in endpoint.records else ""),
+            rows.get(endpoint.name),
+        )
+        for endpoint in region.endpoints
+    ]
+
+
+def observed(observer: Observer, now_ns: Instant | None) -> ObserverFacts:
+    """What the observer knows, as one value."""
+    watch = observer.watch
+    now = now_ns if now_ns is not None else time.time_ns()
+    return ObserverFacts(
+        at=observer.answered_at,
+        checked=dict(watch.checked),
+        broken=dict(watch.broken),
+        violations=observer.violations,
+        emptied={name: watch.emptied_ns(name, now) for name in watch.past},
+        empty_now={name: past.empty_since for name, past in watch.past.items() if past.empty_since},
+        looks=watch.looks,
+        unanswered=observer.unanswered,
+        altered=watch.altered,
+        error=observer.last_error,
+    )
+
+
+def read_processes(held: Mapping[str, Any]) -> tuple[dict[str, Process], Instant]:
+    """What ``processes.json`` holds, and when its supervisor started (0: it doesn't run); a dead one's word is void."""
+    started = started_at(held.get("supervisor"))
+    if not started:
+        return {}, 0
+    try:
+        return msgspec.convert(held.get("processes", {}), type=dict[str, Process]), started
+    except msgspec.ValidationError:
+        return {}, started
+
+
+def started_at(pid: object) -> Instant:
+    """When a process started (nanoseconds since 1970, to 10 ms); 0 if there is none. proc_pid_stat(5), field 22."""
+    if not isinstance(pid, int) or pid <= 0:
+        return 0
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+        uptime = float(Path("/proc/uptime").read_text().split()[0])
+    except (OSError, ValueError):
+        return 0
+    ticks = int(stat.rpartition(")")[2].split()[19])
+    return max(1, time.time_ns() - int((uptime - ticks / 100) * SECOND))
+
+
+def load_processes(folder: Path) -> dict[str, Any]:
+    """``processes.json`` of a region's folder; empty where there is none."""
+    try:
+        held = msgspec.json.decode((folder / "processes.json").read_bytes())
+    except (OSError, msgspec.DecodeError):
+        return {}
+    return held if isinstance(held, dict) else {}

@@ -1,0 +1,72 @@
+"""Where the API listens, and the token that changes ask for: made on the first start, readable by its user alone."""
+
+import contextlib
+import os
+import secrets
+import socket
+from pathlib import Path
+
+from fencepost.ports import Misconfigured
+from fencepost.settings import Region
+from fencepost.settings.schema import HostPort
+from fencepost.settings.secret import read_secret
+
+
+def read_token(region: Region) -> str:
+    """The token that changes ask for; its file is made, mode 0600, if there is none. Raises ``Misconfigured``."""
+    place = region.api.token
+    if place.file:
+        try:
+            Path(place.file).parent.mkdir(parents=True, exist_ok=True)
+            made = os.open(place.file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+            with os.fdopen(made, "w") as file:
+                file.write(secrets.token_urlsafe(32) + "\n")
+        except FileExistsError:
+            pass
+        except OSError as error:
+            what = f"the API's token can't be made: {error.strerror}"
+            hint = "its directory must be one that the user fencepost runs as can write"
+            raise Misconfigured(what, where=place.file, hint=hint) from None
+    try:
+        return read_secret(place, os.environ)
+    except ValueError as error:
+        raise Misconfigured(f"the API's token: {error}", where=region.path, hint="see [api] token") from None
+
+
+def listen(place: HostPort) -> socket.socket:
+    """A listening socket. Raises ``Misconfigured``, with the process that has the port if it can be told."""
+    try:
+        family, kind, _, _, address = socket.getaddrinfo(
+            place.host, place.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        listening = socket.socket(family, kind)
+    except OSError as error:
+        raise Misconfigured(f"{place} is no place to listen: {error.strerror}", where=str(place)) from None
+    try:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind(address)
+        listening.listen(128)
+    except OSError as error:
+        listening.close()
+        who = holder(place.port)
+        what = f"the port is taken, by {who}" if who else f"the API can't listen there: {error.strerror}"
+        where, hint = f"[api] listen {place}", "stop that process, or choose another port"
+        raise Misconfigured(what, where=where, hint=hint) from None
+    listening.setblocking(False)
+    return listening
+
+
+def holder(port: int, proc: Path = Path("/proc")) -> str:
+    """The process that listens on a TCP port of this machine, as "name (pid)"; empty if it can't be told."""
+    inodes = set()
+    for table in ("tcp", "tcp6"):
+        with contextlib.suppress(OSError):
+            for line in (proc / "net" / table).read_text().splitlines()[1:]:
+                fields = line.split()
+                if fields[3] == "0A" and int(fields[1].rpartition(":")[2], 16) == port:
+                    inodes.add(f"socket:[{fields[9]}]")
+    for process in sorted(proc.glob("[0-9]*"), key=lambda path: int(path.name)) if inodes else ():
+        with contextlib.suppress(OSError):
+            if any(os.readlink(held) in inodes for held in (process / "fd").iterdir()):
+                return f"{(process / 'comm').read_text().strip()} ({process.name})"
+    return ""

@@ -1,0 +1,190 @@
+"""The status document as one HTML page: no scripts or styles from elsewhere, dark or light as the reader's system says.
+
+The page is made here, whole, from the document; a dozen lines of script fetch it anew every two seconds and swap its
+body, and say so when no answer comes. Without script the browser reloads it. So it also serves as a file.
+"""
+
+import base64
+from collections.abc import Iterable
+from hashlib import sha256
+from html import escape
+from typing import Any
+
+from fencepost.roles.status.document import EndpointStatus, PoolStatus, Problem, RoleStatus, Status
+
+STYLE = """
+:root { color-scheme: light dark; --ink: #1b1f24; --dim: #5b6570; --paper: #fbfbf9; --line: #d9dcd6; --card: #fff;
+  --ok: #1a7f4b; --working: #8a5a00; --attention: #b3261e; }
+@media (prefers-color-scheme: dark) { :root { --ink: #e4e7ea; --dim: #9aa4ae; --paper: #14171a; --line: #2f353b;
+  --card: #1b1f23; --ok: #5fd08f; --working: #e6b450; --attention: #ff8a80; } }
+* { box-sizing: border-box }
+body { margin: 0; background: var(--paper); color: var(--ink); font: 16px/1.5 system-ui, sans-serif; }
+main { max-width: 76rem; margin: 0 auto; padding: 1.2rem; }
+header { display: flex; flex-wrap: wrap; gap: .4rem 1.4rem; align-items: baseline; }
+h1 { font-size: 1.7rem; margin: 0 } h2 { font-size: 1.05rem; margin: 2rem 0 .5rem }
+.verdict { font-size: 1.4rem; font-weight: 700 } .ok { color: var(--ok) } .working { color: var(--working) }
+.attention, .broken { color: var(--attention) } .dim { color: var(--dim) }
+.scroll { overflow-x: auto; border: 1px solid var(--line); border-radius: .5rem; background: var(--card) }
+table { border-collapse: collapse; width: 100% } th, td { text-align: left; padding: .45rem .8rem; vertical-align: top }
+th { font-size: .8rem; font-weight: 600; color: var(--dim); white-space: nowrap }
+tbody tr { border-top: 1px solid var(--line) } td.n, th.n { text-align: right; font-variant-numeric: tabular-nums }
+code, .mono { font: .92em/1.4 ui-monospace, monospace; } code { user-select: all; overflow-wrap: anywhere }
+ul { list-style: none; padding: 0; margin: 0; display: grid; gap: .6rem }
+li { border: 1px solid var(--line); border-left: .35rem solid var(--working); border-radius: .4rem;
+  padding: .6rem .9rem; background: var(--card) } li.person { border-left-color: var(--attention) }
+#late { position: sticky; top: 0; background: var(--attention); color: var(--paper); padding: .4rem 1.2rem }
+"""
+
+SCRIPT = """
+let last = Date.now();
+setInterval(async () => {
+  try {
+    const answer = await fetch(location.href, { cache: "no-store", signal: AbortSignal.timeout(4000) });
+    const page = new DOMParser().parseFromString(await answer.text(), "text/html").querySelector("main");
+    if (!page) throw 0;
+    if (!String(getSelection())) document.querySelector("main").replaceWith(page);
+    last = Date.now();
+  } catch { }
+  const late = document.getElementById("late"), s = Math.round((Date.now() - last) / 1000);
+  late.hidden = s < 6; late.textContent = `No answer for ${s} s: what is below is that old.`;
+}, 2000);
+"""
+
+ANSWER = {
+    "ok": "ok: all in",
+    "working": "working: something is out, kept or healing; nobody need come",
+    "attention": "attention: a person is needed",
+}
+
+
+def hash_of(text: str) -> str:
+    """How a content security policy names an inline script or style (W3C CSP 2, section 4.2.3)."""
+    return "'sha256-" + base64.b64encode(sha256(text.encode()).digest()).decode() + "'"
+
+
+POLICY = (
+    f"default-src 'none'; style-src {hash_of(STYLE)}; script-src {hash_of(SCRIPT)}; connect-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+"""The page's content security policy."""
+
+
+def page(status: Status) -> str:
+    """The whole page."""
+    return (
+        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{escape(status.region)}: {status.verdict}'
+        '</title><meta name="viewport" content="width=device-width"><noscript><meta http-equiv="refresh" content="5">'
+        f'</noscript><style>{STYLE}</style></head><body><div id="late" role="status" hidden></div>{body(status)}'
+        f"<script>{SCRIPT}</script></body></html>\n"
+    )
+
+
+def body(status: Status) -> str:
+    """What is swapped when the page refreshes itself."""
+    parts = [head(status), problems(status.problems), endpoints(status.endpoints), pools(status.pools)]
+    parts += [roles(status.roles), overrides(status), promises(status)]
+    return f"<main>{''.join(parts)}</main>"
+
+
+def head(status: Status) -> str:
+    """Region and verdict, readable from across the room."""
+    source = {"api": "", "store": " · read from the store", "dns": " · the store doesn't answer; read from DNS"}
+    facts = [f"plan {shown(status.plan)}", f"mode {status.mode}", status.provider, f"fenced {shown(status.fenced)}"]
+    facts += [f"restarts {shown(status.restarts)}", f"as of {status.at}{source[status.source]}"]
+    return (
+        f'<header><h1>{escape(status.region)}</h1>'
+        f'<span class="verdict {status.verdict}">{ANSWER[status.verdict]}</span></header><p class="dim">'
+        f'{escape(" · ".join(facts))}</p>'
+    )
+
+
+def problems(found: Iterable[Problem]) -> str:
+    """Problems, those that need a person first."""
+    items = [
+        f'<li{" class=person" if each.needs_person else ""}><b>{escape(each.on)}</b> {escape(each.what)} '
+        f'<span class="dim">{each.id}{" since " + each.since if each.since else ""}'
+        f'{" · a person is needed" if each.needs_person else ""}</span><br><code>{escape(each.try_)}</code></li>'
+        for each in sorted(found, key=lambda each: not each.needs_person)
+    ]
+    return f"<h2>Problems</h2><ul>{''.join(items)}</ul>" if items else ""
+
+
+def endpoints(found: Iterable[EndpointStatus]) -> str:
+    """What callers get."""
+    rows = []
+    for each in found:
+        addresses = None if each.addresses is None else [
+            f'<span class="working">{address} (kept)</span>' if address in each.kept else address
+            for address in each.addresses
+        ]
+        standing: str = each.state or "not published"
+        if each.as_planned is False:
+            standing += ", not as planned"
+        rows.append(
+            cells(each.name, standing, each.generation)
+            + f'<td class="mono">{"?" if addresses is None else ", ".join(addresses) or "none"}</td>'
+            + cells("; ".join(f"{gone.address} {gone.reason} ({gone.rule})" for gone in each.out), each.written_by)
+        )
+    return table("Endpoints", ("name", "state", "#generation", "in DNS", "out", "written by"), rows)
+
+
+def pools(found: Iterable[PoolStatus]) -> str:
+    """Targets and limits."""
+    rows = []
+    for each in found:
+        alarm = "fail open" if each.panic else "suspect" if each.suspect else ""
+        counts = cells(each.name, each.targets, each.in_, each.dead, each.kept, each.out, each.pending)
+        rows.append(counts + cells(each.max_out, each.min_in, each.budget, alarm))
+    names = ("name", "#targets", "#in", "#dead", "#kept", "#out", "#pending", "#max_out", "#min_in", "#budget", "alarm")
+    return table("Pools", names, rows)
+
+
+def roles(found: Iterable[RoleStatus]) -> str:
+    """Processes."""
+    rows = [
+        cells(each.name)
+        + f'<td class="{"ok" if each.state == "up" else "working"}">{each.state}</td>'
+        + cells(each.pid, each.restarts, each.seen_s, each.last_error or "")
+        for each in found
+    ]
+    return table("Roles", ("name", "state", "#pid", "#restarts", "#seen, s ago", "last error"), rows)
+
+
+def overrides(status: Status) -> str:
+    """What people said."""
+    rows = [cells(o.what, o.on, o.by, o.reason, o.until or "until resumed") for o in status.overrides]
+    return table("Overrides", ("what", "on", "by", "reason", "until"), rows)
+
+
+def promises(status: Status) -> str:
+    """The promises, as checked from outside."""
+    words = {True: '<td class="ok">held</td>', False: '<td class="broken">broken</td>', None: "<td>not looked yet</td>"}
+    rows = [cells(name) + words[each.held] + cells(each.times_checked) for name, each in status.promises.items()]
+    for seen in status.violations:
+        told = f'<td class="broken">{escape(seen.on)}: {escape(seen.what)}</td>'
+        rows.append(cells(seen.promise) + told + cells(seen.at))
+    return table("Promises, as a caller of DNS sees them", ("promise", "", "#times checked"), rows)
+
+
+def shown(value: Any) -> str:
+    """A value for people: unknown is a question mark, never 0."""
+    return "?" if value is None else str(value)
+
+
+def cells(*values: Any) -> str:
+    """Table cells; numbers to the right."""
+    return "".join(
+        f'<td{" class=n" if isinstance(value, (int, float)) else ""}>{escape(shown(value))}</td>' for value in values
+    )
+
+
+def table(title: str, names: Iterable[str], rows: list[str]) -> str:
+    """A table, or nothing if it has no rows. A column whose name begins with # holds numbers."""
+    if not rows:
+        return ""
+    header = "".join(f'<th class="n">{n[1:]}</th>' if n.startswith("#") else f"<th>{n}</th>" for n in names)
+    lines = "".join(f"<tr>{row}</tr>" for row in rows)
+    return (
+        f'<h2>{title}</h2><div class="scroll"><table><thead><tr>{header}</tr></thead>'
+        f"<tbody>{lines}</tbody></table></div>"
+    )

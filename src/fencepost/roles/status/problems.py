@@ -1,0 +1,215 @@
+"""What isn't as it should be, found in the facts: pools and endpoints here, processes and files in ``upkeep``."""
+
+from collections.abc import Iterator
+
+from fencepost.core.fence import Marker
+from fencepost.core.instant import MINUTE, Instant
+from fencepost.core.store import Row
+from fencepost.core.traffic.allowance import allowance
+from fencepost.core.traffic.allowance import why_kept as allowance_says
+from fencepost.core.traffic.desired import desired
+from fencepost.core.traffic.membership import Member, Membership, Mode, Rule, State
+from fencepost.core.traffic.quorum import LEAST_VOTES
+from fencepost.core.zone import Live, withdraws
+from fencepost.roles.status import kinds
+from fencepost.roles.status.document import Problem, when
+from fencepost.roles.status.endpoints import as_planned, endpoint_names, foreign
+from fencepost.roles.status.facts import Facts, StoreFacts
+from fencepost.roles.status.kinds import Kind
+from fencepost.settings.core_settings import safety_settings
+from fencepost.settings.schema import Endpoint, Pool
+
+
+def problem(facts: Facts, kind: Kind, on: str, what: str, try_: str, since: Instant = 0) -> Problem:
+    """One problem. ``since`` is its own recorded beginning; else the first time it was seen counts, if it is known."""
+    began = since or facts.first_seen.get((kind.id, on), 0)
+    lasted = facts.now - began if began else 0
+    person = kind.patience is not None and lasted >= kind.patience
+    return Problem(kind.id, kind.kind, on, what, try_, person, when(began))
+
+
+def pool_problems(facts: Facts) -> Iterator[Problem]:
+    """What is wrong with pools."""
+    for pool in facts.region.pools if facts.store else ():
+        row = facts.store.pools.get(pool.name) if facts.store else None
+        if row is None:
+            continue
+        for member in row.members:
+            if member.state is State.KEPT:
+                yield kept(facts, pool, row, member)
+        yield from alarms(facts, pool, row)
+        yield from checkers(facts, pool, row)
+
+
+def kept(facts: Facts, pool: Pool, row: Membership, member: Member) -> Problem:
+    """A dead target that callers still get, with the numbers of the limit that says so, and the way out."""
+    kind = kinds.KEPT.get(member.rule, kinds.KEPT[Rule.FAILING_NOW])
+    drain = f"fencepost drain {member.key} --for 1h"
+    if kind is kinds.KEPT[Rule.OPERATOR]:
+        drain = f"fencepost resume {member.key}" if member.forced else f"fencepost explain {member.key}"
+    why = why_kept(pool, row, member, facts.now)
+    return problem(facts, kind, member.key, f"dead, kept: {why}", drain, member.since)
+
+
+def why_kept(pool: Pool, row: Membership, member: Member, now: Instant) -> str:
+    """The rule that keeps a dead target, with its numbers."""
+    safety = safety_settings(pool.safety)
+    if member.rule is Rule.MAX_OUT:
+        allowed = allowance(row, safety, now)
+        return f"max_out allows {allowed.max_out_count} of {allowed.count}"
+    if member.rule is Rule.OPERATOR and member.forced:
+        return f"a person's word ({member.forced}) keeps it"
+    return allowance_says(member, row, safety, now) or str(member.rule)
+
+
+def alarms(facts: Facts, pool: Pool, row: Membership) -> Iterator[Problem]:
+    """The pool as a whole."""
+    dead = sum(member.healthy is False for member in row.members)
+    explain = f"fencepost explain {next((e.name for e in facts.region.endpoints if e.pool == pool.name), pool.name)}"
+    if row.panic:
+        text = f"{dead} of {len(row.members)} look dead at once, so nothing is removed: are targets sick, or checks?"
+        yield problem(facts, kinds.FAIL_OPEN, pool.name, text, explain, row.panic_since)
+    elif row.suspect:
+        text = f"{row.suspect}: removals are slowed to a tenth"
+        yield problem(facts, kinds.POOL_SUSPECT, pool.name, text, explain, row.suspect_since)
+    if row.source_error:
+        yield problem(facts, kinds.TARGETS_REFUSED, pool.name, row.source_error, "fencepost reload --yes")
+
+
+def checkers(facts: Facts, pool: Pool, row: Membership) -> Iterator[Problem]:
+    """Who doesn't vote, and who is alone with its opinion."""
+    voting = [voter.zone for voter in row.voters if voter.state == "ok"]
+    if len(voting) < LEAST_VOTES:
+        text = f"{len(voting)} of {len(row.voters)} checkers vote, two are needed: the last verdicts hold"
+        yield problem(facts, kinds.NO_QUORUM, pool.name, text, "fencepost status -v")
+    for voter in row.voters:
+        if voter.state not in ("ok", "stale"):
+            text = f"it distrusts itself ({voter.state}), so its votes on pool {pool.name} don't count"
+            name = f"checker/{voter.zone}"
+            yield problem(facts, kinds.CHECKER_SUSPECT, name, text, log_of(facts, name))
+    outvoted = sorted({member.votes.outvoted for member in row.members if member.votes.outvoted})
+    for zone in outvoted:
+        keys = ", ".join(member.key for member in row.members if member.votes.outvoted == zone)
+        text = f"it alone calls {keys} healthy, for over a minute, and is outvoted there"
+        yield problem(facts, kinds.CHECKER_OUTVOTED, f"checker/{zone}", text, log_of(facts, f"checker/{zone}"))
+
+
+def endpoint_problems(facts: Facts) -> Iterator[Problem]:
+    """What is wrong with endpoints."""
+    settings = {endpoint.name: endpoint for endpoint in facts.region.endpoints}
+    for name in endpoint_names(facts):
+        live = facts.dns.lives.get(name) if facts.dns else None
+        row = facts.store.rows.get(name) if facts.store else None
+        yield from endpoint_problem(facts, name, settings.get(name), live, row)
+    if facts.observer is not None:
+        for broken in facts.observer.violations:
+            text = f"{broken.promise}: {broken.what}"
+            yield problem(facts, kinds.PROMISE_BROKEN, broken.on, text, f"fencepost history {broken.on}", broken.at)
+
+
+def endpoint_problem(
+    facts: Facts, name: str, settings: Endpoint | None, live: Live | None, row: Row | None
+) -> Iterator[Problem]:
+    """One endpoint: the first that fits of what keeps it from being as planned, and whether it answers at all."""
+    if live is not None and foreign(live, facts.region.owner):
+        text = f"{whose(live)}; it is left alone"
+        yield problem(facts, kinds.FOREIGN_RECORD, name, text, f"fencepost explain {name}")
+        return
+    if settings is None:
+        if row is None or not row.withdrawn:
+            text = "no endpoint of region.toml, and still answered: it stays until withdrawn"
+            yield problem(facts, kinds.ORPHAN, name, text, f"fencepost withdraw {name}")
+        return
+    if row is not None and row.contested:
+        text = "two stores with this owner replace each other's records; this one has stopped"
+        yield problem(facts, kinds.CONTESTED, name, text, f"fencepost adopt {name}", row.made_at)
+    elif asked := asks(facts, name):
+        yield problem(facts, kinds.NEEDS_ADOPT, name, asked, f"fencepost adopt {name}")
+    elif as_planned(live, row) is False and row is not None:
+        text = f"generation {row.generation} is planned, {generation_of(live)} is live"
+        yield problem(facts, kinds.ENACTORS_BEHIND, name, text, f"fencepost history {name}", late(row, live))
+    elif row is None and facts.store is not None:
+        yield problem(facts, kinds.NOT_PUBLISHED, name, not_yet(facts.store, settings), f"fencepost explain {name}")
+    if facts.store is not None and is_behind(facts.store, settings, row, facts.region.dns.gather_ns, facts.now):
+        text = "its pool's membership has changed and no plan has followed"
+        yield problem(facts, kinds.PLANNER_BEHIND, name, text, log_of(facts, "planner"))
+    if is_empty(live, row, settings):
+        text = "callers get no address: enactors heal it; if they don't, repair it by hand"
+        since = facts.observer.empty_now.get(name, 0) if facts.observer else 0
+        yield problem(facts, kinds.EMPTY_NOW, name, text, f"fencepost repair {name}", since)
+
+
+def asks(facts: Facts, name: str) -> str | None:
+    """What enactors ask a person about, if they do."""
+    findings = facts.store.findings if facts.store else {}
+    for _, found in sorted(findings.items()):
+        verdict, why = found.get(name, ("", ""))
+        if verdict == "ask":
+            return why
+    return None
+
+
+def whose(live: Live) -> str:
+    """Whose a foreign name is."""
+    if live.other:
+        return f"a {live.other[0]} record stands here"
+    owner = live.marker.owner if live.marker is not None else ""
+    return f"its marker's owner is {owner!r}" if owner else "what stands at its marker's name is no marker"
+
+
+def generation_of(live: Live | None) -> str:
+    """What is live, in a word or two."""
+    return str(live.marker.generation) if live is not None and isinstance(live.marker, Marker) else "no marker"
+
+
+def late(row: Row, live: Live | None) -> Instant:
+    """Since when enactors owe a row: since it was made, unless they had already enacted it and it drifted since."""
+    enacted = live is not None and isinstance(live.marker, Marker) and live.marker.generation >= row.generation
+    return 0 if enacted else row.made_at
+
+
+def not_yet(store: StoreFacts, settings: Endpoint) -> str:
+    """Why an endpoint has no row yet."""
+    members = store.pools.get(settings.pool)
+    if members is None:
+        return f"not planned yet: pool {settings.pool} has no membership"
+    if desired(settings.records, settings.ttl_s, members) is None:
+        return f"not planned: no target of pool {settings.pool} is ready in each of its families"
+    return "not planned yet"
+
+
+def is_behind(store: StoreFacts, settings: Endpoint, row: Row | None, gather: int, now: Instant) -> bool:
+    """Whether the planner owes a plan: what its inputs ask isn't what the newest row says."""
+    members = store.pools.get(settings.pool)
+    if row is None or row.hold is not None or row.contested or members is None or members.mode is Mode.DISABLED:
+        return False
+    wanted = desired(settings.records, settings.ttl_s, members)
+    if wanted is None or wanted.content == row.content:
+        return False
+    planned = row.content
+    if (wanted.content.a, wanted.content.aaaa, wanted.content.ttl) != (planned.a, planned.aaaa, planned.ttl):
+        return True
+    return bool(members.shift_since) and now - members.shift_since > gather + MINUTE
+
+
+def is_empty(live: Live | None, row: Row | None, settings: Endpoint) -> bool:
+    """Whether callers of a published endpoint miss a family now."""
+    if live is None or (row is not None and row.withdrawn):
+        return False
+    if isinstance(live.marker, Marker) and withdraws(live.marker):
+        return False
+    if row is None and live.marker is None:
+        return False
+    families = row.families if row is not None else ""
+    if not families:
+        return live.empty
+    return ("4" in families and not live.a and "A" in settings.records) or (
+        "6" in families and not live.aaaa and "AAAA" in settings.records
+    )
+
+
+def log_of(facts: Facts, role: str) -> str:
+    """The line that shows a role's log."""
+    if not facts.processes:
+        return f"journalctl -u fencepost-{role.replace('/', '@')} -n 50"
+    return f"tail {facts.folder}/{role.replace('/', '-')}.log"

@@ -1,0 +1,89 @@
+"""The status of roles: signs of life from the store beside what the supervisor knows of its processes.
+
+A process that runs and gives no sign of life has stopped seeing, however well it looks: that is "silent". Some
+give none (the API); of those the supervisor alone knows.
+"""
+
+from collections.abc import Iterable
+
+from fencepost.core.instant import SECOND, Duration, Instant
+from fencepost.ports import Beat
+from fencepost.roles.heartbeat import EVERY_S
+from fencepost.roles.status.document import RoleState, RoleStatus, seconds
+from fencepost.roles.status.facts import Facts, Process
+from fencepost.settings import Region
+
+SILENT_AFTER: Duration = int(2.5 * EVERY_S * SECOND)
+"""Two signs of life were missed."""
+
+FORGOTTEN_AFTER: Duration = 600 * SECOND
+"""A role that the region's settings don't ask for is no more listed so long after its last sign."""
+
+BEATING = ("planner", "enactor", "checker", "janitor", "dns", "host-manager", "network-manager")
+"""Roles that give signs of life; the first word of a role's name."""
+
+ROLES = (*BEATING, "api", "agent")
+"""Roles that are listed. What else the supervisor runs (a sample's targets) is no part of the control plane."""
+
+
+def expected_roles(region: Region) -> tuple[str, ...]:
+    """The roles without which a region isn't whole."""
+    zones = [f"{role}/{zone}" for zone in region.zones for role in ("checker", "enactor")]
+    return tuple(sorted(["planner", "janitor", *zones]))
+
+
+def kind_of(name: str) -> str:
+    """A role's kind: "enactor" of "enactor/b"."""
+    return name.partition("/")[0]
+
+
+def role_statuses(facts: Facts) -> tuple[RoleStatus, ...]:
+    """Every role that is expected, runs, or gave a sign of life lately; by name."""
+    beats = {beat.role: beat for beat in facts.store.beats} if facts.store else {}
+    expected = expected_roles(facts.region)
+    names = set(expected) if facts.store or facts.processes else set()
+    names.update(name for name in facts.processes if kind_of(name) in ROLES)
+    names.update(name for name, beat in beats.items() if facts.now - beat.at < FORGOTTEN_AFTER)
+    return tuple(role_status(facts, name, beats.get(name)) for name in sorted(names))
+
+
+def role_status(facts: Facts, name: str, beat: Beat | None) -> RoleStatus:
+    """One role."""
+    process = facts.processes.get(name)
+    last_error = beat.error or None if beat else None
+    if process is not None and process.pid is None:
+        last_error = process.last_exit or last_error
+    return RoleStatus(
+        name=name,
+        state=state(beat, process, kind_of(name) in BEATING, heard_until(facts)),
+        pid=process.pid if process else beat.pid if beat else None,
+        restarts=process.restarts if process else None,
+        version=beat.version or None if beat else None,
+        seen_s=seconds(facts.now - beat.at) if beat else None,
+        last_error=last_error,
+    )
+
+
+def heard_until(facts: Facts) -> Instant:
+    """Until when signs of life could be heard: as long as the store can't be read, nobody is silent for that."""
+    return min(facts.store.at, facts.now) if facts.store else 0
+
+
+def state(beat: Beat | None, process: Process | None, beats: bool, now: Instant) -> RoleState:
+    """See :class:`RoleStatus`. A sign of life given by an earlier process says nothing of the one that runs now."""
+    if process is not None and process.pid is None:
+        return "down"
+    if process is not None and beat is not None and beat.pid != process.pid:
+        beat = None
+    fresh = beat is not None and now - beat.at < SILENT_AFTER
+    if beat is not None and (fresh or (process is not None and not beats)):
+        return beat.state if beat.state in ("misconfigured", "unavailable") else "up"  # type: ignore[return-value]
+    if process is None:
+        return "down"
+    return "silent" if beats and now else "up"
+
+
+def all_restarts(processes: Iterable[tuple[str, Process]]) -> int | None:
+    """How often roles were started again; None where no supervisor counts."""
+    counted = [process.restarts for name, process in processes if kind_of(name) in ROLES]
+    return sum(counted) if counted else None

@@ -1,0 +1,110 @@
+"""What isn't as it should be with the region's own parts: processes, store, DNS server, configuration."""
+
+from collections.abc import Iterator
+
+from fencepost import __version__
+from fencepost.core.instant import SECOND
+from fencepost.ports import Misconfigured
+from fencepost.roles.status import kinds
+from fencepost.roles.status.document import Problem, RoleStatus
+from fencepost.roles.status.facts import Facts
+from fencepost.roles.status.problems import log_of, problem
+from fencepost.roles.status.rejected import rejected
+from fencepost.roles.status.running import expected_roles, kind_of
+
+
+def upkeep_problems(facts: Facts, roles: tuple[RoleStatus, ...]) -> Iterator[Problem]:
+    """All of them."""
+    yield from store_problems(facts)
+    yield from dns_problems(facts)
+    yield from config_problems(facts)
+    yield from role_problems(facts, roles)
+
+
+def store_problems(facts: Facts) -> Iterator[Problem]:
+    """The store: away, unusable, or blocked by a writer that doesn't move."""
+    error = facts.store_error
+    where = facts.region.store.path
+    if isinstance(error, Misconfigured):
+        yield problem(facts, kinds.STORE_MISCONFIGURED, where, said(error), error.hint or f"ls -l {where}")
+    elif error is not None:
+        since = facts.store.at if facts.store else 0
+        text = f"{said(error)}; records are still healed, nothing new is planned"
+        yield problem(facts, kinds.STORE_UNAVAILABLE, where, text, f"ls -l {where}", since)
+    findings = facts.store.findings if facts.store else {}
+    for by, found in sorted(findings.items()):
+        if by == "supervisor":
+            for on, (verdict, why) in sorted(found.items()):
+                if verdict == "stuck":
+                    yield problem(facts, kinds.WRITER_STUCK, on, why, log_of(facts, on))
+
+
+def dns_problems(facts: Facts) -> Iterator[Problem]:
+    """The provider: doesn't answer, or doesn't take what we send."""
+    error = facts.dns_error
+    server = facts.region.dns.listen if facts.region.dns.provider == "embedded" else facts.region.dns.server
+    where = str(server or facts.region.dns.provider)
+    dig = f"dig @{server.host} -p {server.port} {facts.region.dns.domains[0]} SOA" if server else "fencepost doctor"
+    if isinstance(error, Misconfigured):
+        yield problem(facts, kinds.PROVIDER_REFUSES, where, said(error), "fencepost doctor")
+    elif error is not None:
+        yield problem(facts, kinds.DNS_UNAVAILABLE, where, said(error), dig, facts.dns.at if facts.dns else 0)
+    elif facts.observer is not None and facts.observer.error and facts.now - facts.observer.at > 3 * SECOND:
+        text = f"the observer's questions aren't answered: {facts.observer.error}"
+        yield problem(facts, kinds.DNS_UNAVAILABLE, where, text, dig, facts.observer.at)
+
+
+def config_problems(facts: Facts) -> Iterator[Problem]:
+    """The file: refused, or never loaded."""
+    if facts.store is None:
+        return
+    path = facts.region.path
+    refused = rejected(facts.store.findings)
+    if refused is not None:
+        first = refused.text.splitlines()[0] if refused.text else "it has mistakes"
+        text = f"{first}; what was loaded before stays"
+        yield problem(facts, kinds.CONFIG_REJECTED, path, text, f"fencepost check {path}", refused.at)
+    if facts.store.loaded is None:
+        text = "the store holds no configuration, so nothing is planned"
+        yield problem(facts, kinds.CONFIG_MISSING, path, text, f"fencepost reload --config {path}")
+
+
+def role_problems(facts: Facts, roles: tuple[RoleStatus, ...]) -> Iterator[Problem]:
+    """Processes that are gone, silent, or say themselves what they lack."""
+    needed = expected_roles(facts.region)
+    gone = [role for role in roles if role.name in needed and role.state == "down"]
+    if roles and len(gone) == len(needed):
+        text = "no role of this region runs: nothing is checked, planned or healed"
+        yield problem(facts, kinds.REGION_DOWN, facts.region.name, text, f"fencepost up --config {facts.region.path}")
+        return
+    for role in roles:
+        yield from role_problem(facts, role, needed=role.name in needed or role.name in facts.processes)
+
+
+def role_problem(facts: Facts, role: RoleStatus, *, needed: bool) -> Iterator[Problem]:
+    """One role."""
+    beat = next((beat for beat in facts.store.beats if beat.role == role.name), None) if facts.store else None
+    since = beat.at if beat else 0
+    error = role.last_error or "it doesn't say why"
+    match role.state:
+        case "down" if needed:
+            again = f" after {role.restarts} restarts" if role.restarts else ""
+            text = f"not running{again}: {error}"
+            yield problem(facts, kinds.ROLE_DOWN, role.name, text, log_of(facts, role.name), since)
+        case "silent" if needed:
+            text = f"process {role.pid} runs, and gave no sign of life for {role.seen_s or 0:.0f} s"
+            yield problem(facts, kinds.ROLE_SILENT, role.name, text, f"cat /proc/{role.pid}/status", since)
+        case "misconfigured":
+            provider = kind_of(role.name) == "enactor"
+            kind = kinds.PROVIDER_REFUSES if provider else kinds.ROLE_MISCONFIGURED
+            yield problem(facts, kind, role.name, error, "fencepost doctor")
+        case "unavailable":
+            yield problem(facts, kinds.ROLE_UNAVAILABLE, role.name, error, log_of(facts, role.name))
+    if role.version is not None and role.version != __version__ and role.state != "down":
+        text = f"it runs version {role.version}, this is {__version__}"
+        yield problem(facts, kinds.ROLE_OTHER_VERSION, role.name, text, "fencepost status -v")
+
+
+def said(error: Exception) -> str:
+    """What a port's error says, in one line."""
+    return str(error).strip() or type(error).__name__
