@@ -11,6 +11,7 @@ from typing import TypeAlias
 from fencepost.core.events import Woke
 from fencepost.core.instant import MINUTE, SECOND, Instant
 from fencepost.core.jitter import jitter
+from fencepost.core.traffic.bounded_removal import Witness, saw
 from fencepost.core.traffic.health import (
     Checker,
     Probed,
@@ -29,6 +30,7 @@ ZONES = ("a", "b", "c")
 EPOCH = 1_700_000_000 * SECOND
 DEFAULT = PoolSettings("web")
 NOTHING = Listing()
+UNSEEN = Witness()
 
 Answer: TypeAlias = Callable[[str, str, Instant], bool]
 """(checker's zone, target, seconds since the start in ns) -> whether the probe passes."""
@@ -62,6 +64,7 @@ class PoolWorld:
     beats: dict[str, Beat] = field(default_factory=dict)
     moves: list[Move] = field(default_factory=list)
     rows: list[tuple[Instant, Membership]] = field(default_factory=list)
+    witness: Witness = UNSEEN
 
     def __post_init__(self) -> None:
         if not self.listing.targets:
@@ -139,6 +142,9 @@ class PoolWorld:
         if effect is None or effect.expected_version != self.version:
             return False
         known = self.row.moved if self.row else 0
+        if self.row:
+            self.witness, breach = saw(self.witness, self.row, effect.row, self.settings.safety)
+            assert breach is None, breach
         self.moves += [move for move in effect.row.moves if move.number > known]
         self.row, self.version = effect.row, self.version + 1
         self.rows.append((self.now, effect.row))

@@ -9,20 +9,25 @@ from copy import copy
 from dataclasses import dataclass, field
 from fractions import Fraction
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fencepost.core.instant import HOUR, MINUTE, SECOND, Instant
+from fencepost.core.traffic.bounded_removal import Witness, saw
 from fencepost.core.traffic.limits import SafetySettings
 from fencepost.core.traffic.load_balancer import LoadBalancer, PoolSettings, ReportsRead, WriteMembership
 from fencepost.core.traffic.membership import (
+    MICRO,
     SERVING,
     Listing,
     Member,
     Membership,
     Mode,
+    Move,
     Override,
     OverrideKind,
+    Rule,
     State,
     Target,
 )
@@ -276,3 +281,40 @@ def test_a_copy_decides_the_same_and_leaves_the_original_alone() -> None:
     first = world.ask(0)
     world.rivals[0] = twin
     assert world.ask(0) == first
+
+
+def going(count: int, gone: int, at: Instant, **fields: object) -> Membership:
+    """A row of `count` targets of which the first `gone` have been taken out, each in its own move, at `at`."""
+    members = tuple(Member(f"192.0.2.{n}", "a", State.OUT if n < gone else State.IN) for n in range(count))
+    moves = tuple(Move(n + 1, at, f"192.0.2.{n}", "a", State.IN, State.OUT, Rule.FALL, cost=MICRO) for n in range(gone))
+    return Membership("web", version=gone, members=members, moves=moves, moved=gone, **fields)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "wrong"),
+    [
+        (going(6, 0, 0), going(6, 1, 0), None),
+        (going(6, 1, 0), going(6, 2, 0), None),
+        (going(12, 0, 0), going(12, 3, 0), "outran"),
+        (going(12, 2, 0), going(12, 3, HOUR), "above max_out"),
+        (going(5, 1, 0), going(5, 2, HOUR), "above max_out"),
+        (going(1, 0, 0), going(1, 1, 0), "only target"),
+        (going(2, 1, 0), going(2, 2, HOUR), "below min_in"),
+        (going(6, 0, 0), going(6, 1, 0, panic=True), "fail open"),
+        (going(6, 0, 0), going(6, 1, 0, freeze_until=1), "freeze"),
+        (going(6, 0, 0), going(6, 1, 0, mode=Mode.OBSERVE), "observe"),
+    ],
+)
+def test_a_witness_sees_each_way_to_break_the_promise(before: Membership, after: Membership, wrong: str | None) -> None:
+    """Promise `bounded_removal` as simulator and roles judge it: from the rows alone."""
+    _, breach = saw(Witness(), before, after, SAFETY)
+    assert (breach is None) if wrong is None else (breach is not None and wrong in breach)
+
+
+def test_a_witness_lets_the_vessel_drain() -> None:
+    """Two at once are a burst; a third needs the time of one refill."""
+    rows = [going(300, gone, 0) for gone in (0, 30)]
+    witness, breach = saw(Witness(), rows[0], rows[1], SAFETY)
+    assert breach is None
+    assert saw(witness, rows[1], going(300, 32, SECOND), SAFETY)[1] is not None
+    assert saw(witness, rows[1], going(300, 31, 4 * SECOND), SAFETY)[1] is None

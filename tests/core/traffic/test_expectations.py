@@ -154,3 +154,4 @@ def test_removals_of_a_big_pool_are_paced() -> None:
     moves = [move for move in world.moves if move.after is State.OUT]
     suspect_pace = 1.5 * (world.now - removed_at_once) / MINUTE
     assert 30 + int(suspect_pace) - 1 <= len(moves) <= 34 + int(suspect_pace)
+    assert world.witness.removals == len(moves)

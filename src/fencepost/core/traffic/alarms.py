@@ -106,9 +106,7 @@ class Memory(msgspec.Struct):
             self.samples += ((now, how.sick),)
         if how.sick_in_count < LEAST_SICK or how.sick - lowest < settings.edge_ppm:
             return False
-        return not within_max_out(
-            pool.out_count + how.sick_in_count, pool.out_capacity + how.sick_in, pool, settings
-        )
+        return not within_max_out(pool.out_count + how.sick_in_count, pool.out_capacity + how.sick_in, pool, settings)
 
     def calm_rounds(self, calm: bool, voters: tuple[Voter, ...], numbers: dict[str, int]) -> int:
         """Full rounds of fresh reports in which the pool was calm, without a break."""

@@ -107,8 +107,10 @@ class Pass(msgspec.Struct):
 def obey(work: Pass) -> None:
     """Drains and keeps. A drain never takes the last address of a family: it waits until another serves."""
     words = work.words
-    if not words.forcing and not words.freezing and not any(
-        member.forced or member.state is State.DRAINED for member in work.members.values()
+    if (
+        not words.forcing
+        and not words.freezing
+        and not any(member.forced or member.state is State.DRAINED for member in work.members.values())
     ):
         return
     families = standing(work.members.values()).families
@@ -145,9 +147,7 @@ def bring_in(work: Pass) -> None:
                 _admit(work, member)
         elif member.state is State.PENDING:
             age = work.now - member.listed_at
-            lacks = readiness.missing(
-                work.tally(member.key).passed, voting, age, work.ready(member), work.safety
-            )
+            lacks = readiness.missing(work.tally(member.key).passed, voting, age, work.ready(member), work.safety)
             if lacks:
                 work.place(member, State.PENDING, Rule.READINESS, lacks)
             else:
@@ -299,6 +299,4 @@ def _weighing(member: Member, weight: int) -> Member:
 
 
 def _verdicts_changed(work: Pass) -> bool:
-    return any(
-        was.key in work.members and work.members[was.key].healthy is not was.healthy for was in work.row.members
-    )
+    return any(was.key in work.members and work.members[was.key].healthy is not was.healthy for was in work.row.members)

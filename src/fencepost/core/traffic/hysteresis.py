@@ -205,6 +205,4 @@ def restored(last: Verdict, now: Instant, settings: HealthSettings) -> Hysteresi
     else:
         phase = Phase.HELD if last.hold_until else Phase.DOWN
     hold_until = min(last.hold_until, now + settings.hold_max_ns)
-    return Hysteresis(
-        phase, 0, 0, 0, last.flips, last.since, hold_until, last.cause, last.capacity, last.failing_now
-    )
+    return Hysteresis(phase, 0, 0, 0, last.flips, last.since, hold_until, last.cause, last.capacity, last.failing_now)

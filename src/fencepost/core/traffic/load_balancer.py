@@ -242,9 +242,7 @@ def _moves(was: dict[str, Member], members: tuple[Member, ...], work: decision.P
     for old in was.values():
         if old.key not in stay:
             number += 1
-            moves.append(
-                Move(number, work.now, old.key, old.zone, old.state, None, Rule.LISTING, "", 0, work.tokens)
-            )
+            moves.append(Move(number, work.now, old.key, old.zone, old.state, None, Rule.LISTING, "", 0, work.tokens))
     spent = {key: place for place, key in enumerate(work.costs)}
     for member in sorted(members, key=lambda each: spent.get(each.key, -1)):
         before = was.get(member.key)

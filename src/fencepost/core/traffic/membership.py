@@ -247,7 +247,7 @@ class Membership(msgspec.Struct, frozen=True, gc=False):
     freeze_until: no removal before then (ns); 0 when not frozen.
     sick: share of the pool's capacity dead or failing, in millionths, when the row was written.
     voters: the checkers.   revision: the newest list applied.   source_error: why the list can't be trusted now.
-    moves: the newest moves, oldest first, at most 256 and none older than an hour unless it is among the last 16.
+    moves: the newest moves, oldest first, at most 256; who wants all of them collects them from row to row.
     moved: number of the newest move ever made.
     """
 
