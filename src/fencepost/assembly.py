@@ -344,5 +344,10 @@ def import_shared(region: Region) -> None:
 
 
 def stuck_writer(region: Region) -> Callable[[], int | None]:
-    """Asks who has held the store's write lock for more than 10 s."""
-    return lambda: None
+    """Asks which process has held the store's write lock for more than 10 s; to be asked about each second."""
+    import time  # noqa: PLC0415
+
+    from fencepost.adapters.store_sqlite.writer import WriteLock  # noqa: PLC0415
+
+    lock = WriteLock(Path(os.path.realpath(region.store.path)))
+    return lambda: lock.stuck(10_000_000_000, time.monotonic_ns())

@@ -7,7 +7,6 @@ need something. Which those are is found by what changed: a name is looked at ag
 import asyncio
 import logging
 import time
-from bisect import bisect_right
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -25,6 +24,7 @@ from fencepost.core.zone import Batch, Change, Live
 from fencepost.ports import DnsPort, Enacted, HistoryRow, PortError, StorePort
 from fencepost.roles.local_file import LocalFile
 from fencepost.roles.loop import Condition, Drill, drive, first_of
+from fencepost.roles.unsettled import Unsettled
 
 log = logging.getLogger(__name__)
 
@@ -43,7 +43,7 @@ class EnactorHands:
         self.file = file
         self.rows: dict[str, Row] = {}
         self.head: Head | None = None
-        self.dirty: set[str] = set()
+        self.dirty = Unsettled()
         self.unjudged: set[str] = set()
         self.unkept: dict[str, Live] = {}
         self.found: dict[str, tuple[str, str]] = {}
@@ -106,16 +106,14 @@ class EnactorHands:
             if row.name == self.domain or row.name.endswith(f".{self.domain}"):
                 self.rows[row.name] = row
                 self.dirty.add(row.name)
-        self.dirty |= self.unjudged
+        self.dirty.update(self.unjudged)
         self.unjudged.clear()
         return RowsRead()
 
     async def compare(self, effect: Compare) -> Compared:
         """Endpoints that may need something: first what follows the cursor. Those that are as they should be are settled."""
-        names = sorted(self.dirty)
-        start = bisect_right(names, effect.cursor)
         pairs: list[Pair] = []
-        for at, name in enumerate(names[start:] + names[:start]):
+        for at, name in enumerate(self.dirty.after(effect.cursor)):
             if at % CHUNK == CHUNK - 1:
                 await asyncio.sleep(0)
             live = self.dns.live(name)

@@ -6,7 +6,6 @@ a pool comes from the configuration row, so a pass judges by the same settings e
 
 import asyncio
 import logging
-import time
 
 import msgspec
 
@@ -16,6 +15,7 @@ from fencepost.core.traffic.load_balancer import LoadBalancer, ReportsRead, Writ
 from fencepost.core.traffic.membership import SERVING, Listing, Membership, Move, Override, State
 from fencepost.core.traffic.verdict import Beat, CheckerReport
 from fencepost.ports import DnsPort, HistoryRow, Inputs, PortError, StorePort
+from fencepost.roles import clock
 from fencepost.roles.configuration import Loaded, decode
 from fencepost.roles.domains import Domains
 from fencepost.roles.loop import Condition, first_of
@@ -93,7 +93,7 @@ class LoadBalancers:
         row = work.membership(version, body)
         event = await self.read(loaded, pool, work, inputs, row, version)
         wait = SECOND
-        for effect in work.decider.on(event, time.time_ns()):
+        for effect in work.decider.on(event, clock.now()):
             match effect:
                 case WriteMembership(expected_version=expected, row=made):
                     wrote = await self.store.put_membership(pool.name, expected, msgspec.json.encode(made))
@@ -170,7 +170,7 @@ class LoadBalancers:
 
     def history(self, kind: str, pool: str, text: str) -> HistoryRow:
         """A line of history by this load balancer."""
-        return HistoryRow(kind, pool, self.name, text, time.time_ns())
+        return HistoryRow(kind, pool, self.name, text, clock.now())
 
 
 async def run_load_balancers(name: str, domains: dict[str, DnsPort], store: StorePort, condition: Condition) -> None:

@@ -9,7 +9,6 @@ import asyncio
 import logging
 import os
 import signal
-import time
 from collections.abc import Coroutine
 from pathlib import Path
 from typing import Any, Protocol
@@ -18,6 +17,7 @@ from fencepost.core.decider import Decider
 from fencepost.core.effects import Effect
 from fencepost.core.events import Event, Failed, Failure, Woke
 from fencepost.ports import Misconfigured, PortError, Refused, Unavailable
+from fencepost.roles import clock
 
 log = logging.getLogger(__name__)
 
@@ -87,7 +87,7 @@ async def drive(
     event: Event = Woke()
     while True:
         answer: Event | None = None
-        for effect in decider.on(event, time.time_ns()):
+        for effect in decider.on(event, clock.now()):
             if drill is not None:
                 drill.before(type(effect).__name__)
             answer = await carry_out(effect, performer, condition, name)

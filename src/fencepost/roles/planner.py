@@ -52,7 +52,7 @@ class PlannerHands:
         """See :class:`~fencepost.roles.loop.Performer`."""
         match effect:
             case Wake(after=after):
-                self.dirty = self.gathering & self.dirty
+                self.set_aside()
                 await first_of(self.store.wait(after), self.dns.wait(after))
                 return Woke()
             case ReadHead():
@@ -69,6 +69,10 @@ class PlannerHands:
                 return await self.publish(plan)
             case _:
                 raise TypeError(f"a planner doesn't ask for {type(effect).__name__}")
+
+    def set_aside(self) -> None:
+        """The decider found nothing to plan: what it was shown agrees, but for shifts that are still being gathered."""
+        self.dirty &= self.gathering
 
     async def read_head(self) -> Event:
         """The head, and the newest rows as of it."""

@@ -21,6 +21,8 @@ STEADY_S = 10.0
 """A role that lived so long is started again after the first, short wait."""
 STOP_WITHIN_S = 5.0
 """So long after SIGTERM comes SIGKILL."""
+LOOK_S = 1.0
+"""How often it is asked whether a process is stuck."""
 
 
 class Spec(Struct, frozen=True):
@@ -66,6 +68,7 @@ class Supervisor:
         self.reload = reload
         self.stopping = False
         self.hung_up = False
+        self.look_due = 0.0
 
     def run(self, gone_fd: int | None = None) -> None:
         """Supervise until SIGTERM, SIGINT, or ``gone_fd`` (a pipe from the process we work for) ends."""
@@ -110,9 +113,11 @@ class Supervisor:
         if self.hung_up:
             self.hung_up = False
             self.reload()
-        pid = self.stuck()
-        if pid is not None:
-            self.end_stuck(pid)
+        if now >= self.look_due:
+            self.look_due = now + LOOK_S
+            pid = self.stuck()
+            if pid is not None:
+                self.end_stuck(pid)
         if changed:
             self.write()
 

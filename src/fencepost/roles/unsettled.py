@@ -1,0 +1,58 @@
+"""The names that have to be looked at again, in order, going round from a cursor.
+
+A hundred thousand may be unsettled at a cold start while each pass takes a few hundred of them, so the order is kept between
+passes: names that have been settled are skipped where they stand, and new ones are put in their place.
+"""
+
+from bisect import bisect_right, insort
+from collections.abc import Iterable, Iterator
+
+FEW = 256
+"""More new names than that at once, and sorting anew is cheaper than putting each in its place."""
+
+
+class Unsettled:
+    """A set of names that is walked in order."""
+
+    def __init__(self) -> None:
+        self._names: set[str] = set()
+        self._order: list[str] = []
+        self._placed: set[str] = set()
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._names
+
+    def add(self, name: str) -> None:
+        """One more."""
+        self._names.add(name)
+
+    def update(self, names: Iterable[str]) -> None:
+        """Several more."""
+        self._names.update(names)
+
+    def discard(self, name: str) -> None:
+        """That one is settled. Allowed while walking."""
+        self._names.discard(name)
+
+    def after(self, cursor: str) -> Iterator[str]:
+        """Every name, beginning with the first after ``cursor``. What is added meanwhile comes at the next walk."""
+        self._arrange()
+        order = self._order
+        start = bisect_right(order, cursor)
+        for at in range(start, start + len(order)):
+            name = order[at - len(order)] if at >= len(order) else order[at]
+            if name in self._names:
+                yield name
+
+    def _arrange(self) -> None:
+        new = self._names - self._placed
+        if len(new) > FEW or len(self._order) > 2 * len(self._names) + FEW:
+            self._order = sorted(self._names)
+            self._placed = set(self._names)
+            return
+        for name in sorted(new):
+            insort(self._order, name)
+        self._placed |= new
