@@ -65,7 +65,7 @@ class Explorer:
         )
 
     def level(self, frontier: list[int], most: int) -> list[int]:
-        """Take every step from the worlds of ``frontier``, the deepest known; the new worlds found. Ends at ``most``."""
+        """Take every step from the worlds of ``frontier``, the deepest known; the new worlds. Ends at ``most``."""
         worlds, seen, parent, begins, targets = self.worlds, self.seen, self.parent, self.begins, self.targets
         reached: list[int] = []
         steps, outside, pack, relook = worlds.steps, worlds.outside, worlds.pack, worlds.relook

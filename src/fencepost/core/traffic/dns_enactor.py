@@ -48,13 +48,17 @@ class EnactorSettings(Struct, frozen=True, gc=False):
 
 
 class DnsEnactor(Struct, gc=False):
-    """The enactor's whole state: it can be lost at any moment without harm."""
+    """The enactor's whole state: it can be lost at any moment without harm.
+
+    ``sent`` is how many changes the last transaction had; its last name is ``cursor``.
+    """
 
     settings: EnactorSettings
     limit: int
     cursor: str = ""
     refusals: int = 0
     failures: int = 0
+    sent: int = 0
 
     def on(self, event: Event, now: Instant) -> tuple[Effect, ...]:  # noqa: ARG002  it keeps no time
         """One step of a pass; see :class:`~fencepost.core.decider.Decider`."""
@@ -76,7 +80,7 @@ class DnsEnactor(Struct, gc=False):
             case Changed():
                 return self.refused()
             case Failed():
-                return (self.back_off(event),)
+                return self.back_off(event)
             case _:
                 raise TypeError(f"an enactor is never told {type(event).__name__}")
 
@@ -98,7 +102,7 @@ class DnsEnactor(Struct, gc=False):
             changes.append(change)
         findings: tuple[Effect, ...] = (Findings(tuple(found)),) if found else ()
         if changes:
-            self.cursor = changes[-1].name
+            self.cursor, self.sent = changes[-1].name, len(changes)
             return (*findings, Commit(tuple(changes)))
         self.refusals = self.failures = 0
         self.limit = self.settings.batch
@@ -113,20 +117,26 @@ class DnsEnactor(Struct, gc=False):
             return (ReadDns(),)
         return (Wake(jitter(self.settings.retry, self.settings.name, self.refusals) + MILLISECOND),)
 
-    def back_off(self, event: Failed) -> Effect:
+    def back_off(self, event: Failed) -> tuple[Effect, ...]:
         """Wait before reading again; half is jitter, so that enactors don't come back together."""
         if event.failure is Failure.MISCONFIGURED:
-            return Wake(self.settings.misconfigured)
+            return (Wake(self.settings.misconfigured),)
         if event.failure is Failure.REFUSED:
             return self.skip()
         self.failures = min(self.failures + 1, 16)
         wait = min(self.settings.retry << self.failures, self.settings.retry_most)
-        return Wake(wait // 2 + jitter(wait // 2, self.settings.name, self.failures))
+        return (Wake(wait // 2 + jitter(wait // 2, self.settings.name, self.failures)),)
 
-    def skip(self) -> Effect:
-        """The provider won't ever take this batch as it is: smaller ones, so that only the bad endpoint waits."""
-        self.limit = max(1, self.limit // 2)
-        return Wake(self.settings.retry)
+    def skip(self) -> tuple[Effect, ...]:
+        """The provider won't ever take this batch as it is: smaller ones, until the bad endpoint stands alone.
+
+        Alone, it is a finding: not offered again before something about it changes, so that it costs no more requests
+        (external-dns #1517 and #421: one bad label among fifty held up the other forty-nine).
+        """
+        self.limit = max(1, min(self.limit, self.sent) // 2)
+        if self.sent == 1:
+            return (Findings(((self.cursor, "refused", "the provider refuses this record set"),)), ReadDns())
+        return (Wake(self.settings.retry),)
 
 
 def wire_size(change: Change) -> int:
