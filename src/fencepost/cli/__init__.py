@@ -1,32 +1,51 @@
-"""The command line. Commands are imported when they are called, so that ``--help`` and ``status`` start fast."""
+"""The command line. A command's module is imported when it is called, so that ``--help`` and ``status`` start fast.
+
+``fencepost --help`` is written by hand (:mod:`fencepost.cli.help`) and imports nothing else; cyclopts reads everything
+past the command's name. Every flag may also be set as ``FENCEPOST_FLAG`` in the environment; the flag wins.
+"""
 
 import sys
 
-from cyclopts import App
-
-from fencepost import __version__
-
-EXAMPLES = """fencepost: a regional control plane that can't empty its own front door.
-
-Examples:
-  fencepost up                            run the sample region here (or your own, if there is a region.toml)
-  fencepost status                        what is in DNS, what is out, and whether a person is needed
-  fencepost explain api.example.test      why each address is in or out
-"""
-
-app = App(name="fencepost", help=EXAMPLES, version=__version__, help_format="plaintext")
+GROUPS = {
+    "run": ("up", "run", "init", "check", "reload"),
+    "look": ("status", "explain", "history", "plan"),
+    "change": ("drain", "keep", "pause", "rollback", "repair", "withdraw", "resume"),
+    "prove": ("explore",),
+    "practise": ("dev wipe",),
+}
+"""What there is, by what people come for."""
 
 COMMANDS = {
     "up": "fencepost.cli.up:up",
     "run": "fencepost.cli.run:run",
+    "init": "fencepost.cli.init:init",
+    "check": "fencepost.cli.check:check",
+    "reload": "fencepost.cli.reload:reload",
+    "status": "fencepost.cli.status:status",
+    "explain": "fencepost.cli.explain:explain",
+    "history": "fencepost.cli.history:history",
+    "plan": "fencepost.cli.plan:plan",
+    "drain": "fencepost.cli.drain:drain",
+    "keep": "fencepost.cli.drain:keep",
+    "pause": "fencepost.cli.pause:pause",
+    "rollback": "fencepost.cli.rollback:rollback",
+    "repair": "fencepost.cli.repair:repair",
+    "withdraw": "fencepost.cli.withdraw:withdraw",
+    "resume": "fencepost.cli.resume:resume",
+    "explore": "fencepost.cli.explore:explore",
+    "dev wipe": "fencepost.cli.wipe:wipe",
 }
-
-for _name, _where in COMMANDS.items():
-    app.command(_where, name=_name)
+"""Each command and where it is; a module is imported when its command is called."""
 
 
 def main() -> None:
     """Entry point of the ``fencepost`` command."""
-    from fencepost.cli.errors import guarded  # noqa: PLC0415
+    words = sys.argv[1:]
+    if not words or words[0] in ("-h", "--help", "help"):
+        from fencepost.cli.help import overall
 
-    sys.exit(guarded(app))
+        print(overall())
+        sys.exit(0)
+    from fencepost.cli.errors import guarded
+
+    sys.exit(guarded(words))

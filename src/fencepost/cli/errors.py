@@ -1,13 +1,16 @@
 """What a person reads when something is refused, and the exit code that goes with it.
 
-0 done, 1 a finding or a refusal, 2 usage, configuration or credentials, 3 not reachable, 130 interrupted.
+0 done, 1 a finding or a refusal, 2 usage, configuration or credentials, 3 not reachable, 130 interrupted. No traceback
+and no box: one line that says what, and lines that say what to do.
 """
 
 import json
+import os
 import sys
-from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
+from fencepost.cli import terminal
 from fencepost.ports import Misconfigured, PortError, Refused
 from fencepost.settings import SettingsError
 
@@ -21,27 +24,104 @@ def code_of(error: PortError) -> int:
     return REFUSED if isinstance(error, Refused) else UNREACHABLE
 
 
-def guarded(app: Callable[[], Any]) -> int:
+def guarded(words: list[str]) -> int:
     """Run a command; its exit code. What it refuses is said in words (or as JSON, if that was asked for)."""
-    as_json = "--json" in sys.argv
+    as_json = "--json" in words or os.environ.get("FENCEPOST_JSON", "").lower() in ("1", "true", "yes")
+    as_json = as_json or "--format=json" in words or ("--format", "json") in pairwise(words)
     try:
-        result = app()
+        return run(words)
     except SettingsError as error:
-        say({"kind": "misconfigured", "what": str(error), "where": "", "hint": ""}, str(error), as_json=as_json)
-        return USAGE
+        document = {"kind": "misconfigured", "what": error.what, "where": error.where, "hint": error.hint}
+        return tell(document, str(error), USAGE, as_json=as_json)
     except PortError as error:
-        kind = type(error).__name__.lower()
-        words = f"error: {error}" + (f"\n  try      {error.hint}" if error.hint else "")
-        say({"kind": kind, "what": error.what, "where": error.where, "hint": error.hint}, words, as_json=as_json)
-        return code_of(error)
+        document = {"kind": type(error).__name__.lower(), "what": error.what, "where": error.where, "hint": error.hint}
+        return tell(document, words_of(error), code_of(error), as_json=as_json)
+    except ValueError as error:
+        return tell(usage(str(error), ""), f"error: {error}", USAGE, as_json=as_json)
     except KeyboardInterrupt:
         return INTERRUPTED
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+
+
+def run(words: list[str]) -> int:
+    """Call the command the words name. Raises what it raises; ``Misconfigured`` for words that mean nothing."""
+    from fencepost.cli.app import make
+
+    words = terminal.take_global(words)
+    known(words)
+    if any(word in ("--help", "-h") for word in words[: words.index("--") if "--" in words else None]):
+        opening(words)
+    from cyclopts import CycloptsError
+
+    try:
+        result: Any = make()(words)
+    except CycloptsError as error:
+        raise from_cyclopts(error, words) from None
     return result if isinstance(result, int) else 0
 
 
-def say(error: dict[str, str], words: str, *, as_json: bool) -> None:
-    """An error on stderr, or as the one JSON document on stdout."""
+def words_of(error: PortError) -> str:
+    """An error in words: what, where, and what to try."""
+    lines = [f"{terminal.styled('error:', 'red', sys.stderr)} {error}"]
+    if error.hint:
+        lines.append(f"  try      {error.hint}")
+    return "\n".join(lines)
+
+
+def known(words: list[str]) -> None:
+    """Refuse a first word that is no command, naming the nearest."""
+    from fencepost.cli import COMMANDS
+
+    if words and words[0].startswith("-"):
+        if words[0] not in ("--version", "--help", "-h", "--install-completion"):
+            raise Misconfigured(f"{words[0]} comes after a command", hint="fencepost --help")
+        return
+    firsts = sorted({name.partition(" ")[0] for name in COMMANDS})
+    if not words or words[0] not in firsts:
+        raise Misconfigured(f'there is no command "{words[0] if words else ""}"', hint=nearest(words[0], firsts))
+    if words[0] == "dev" and len(words) > 1 and not words[1].startswith("-") and f"dev {words[1]}" not in COMMANDS:
+        seconds = [name.partition(" ")[2] for name in COMMANDS if name.startswith("dev ")]
+        raise Misconfigured(f'there is no command "dev {words[1]}"', hint=nearest(words[1], seconds, "dev "))
+
+
+def nearest(word: str, names: list[str], before: str = "") -> str:
+    """A line to paste: the nearest command, or the help."""
+    from difflib import get_close_matches
+
+    close = get_close_matches(word.lower(), names, n=1, cutoff=0.5)
+    return f"fencepost {before}{close[0]}" if close else "fencepost --help"
+
+
+def opening(words: list[str]) -> None:
+    """A command's examples, before its own help."""
+    from fencepost.cli import COMMANDS
+    from fencepost.cli.help import opening as examples
+
+    for name in (" ".join(words[:2]), words[0]):
+        if name in COMMANDS:
+            print(examples(name))
+            return
+
+
+def from_cyclopts(error: Any, words: list[str]) -> Misconfigured:
+    """Its error as ours: one sentence, and where to read on."""
+    error.verbose = False
+    text = " ".join(str(error).split())
+    command = " ".join(words[:2]) if words[0] == "dev" else words[0]
+    return Misconfigured(text[:1].lower() + text[1:].rstrip("."), hint=f"fencepost {command} --help")
+
+
+def usage(what: str, hint: str) -> dict[str, str]:
+    """A usage error's document."""
+    return {"kind": "misconfigured", "what": what, "where": "", "hint": hint}
+
+
+def tell(document: dict[str, str], words: str, code: int, *, as_json: bool) -> int:
+    """An error on stderr, or as the one JSON document on stdout; gives back its code."""
     if as_json:
-        print(json.dumps({"error": error}))
+        print(json.dumps({"error": document}))
     else:
-        print(words, file=sys.stderr)
+        terminal.note(words)
+    return code

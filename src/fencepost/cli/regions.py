@@ -2,12 +2,14 @@
 
 import os
 import shutil
-import sys
 from importlib import resources
 from pathlib import Path
 
+import msgspec
+
+from fencepost.cli.terminal import note
 from fencepost.ports import Misconfigured
-from fencepost.settings import Region, load
+from fencepost.settings import Region, SettingsError, decode, encode, load
 from fencepost.settings.lookup import find_config
 
 SAMPLE_FOLDER = Path(".fencepost/demo")
@@ -29,14 +31,56 @@ def samples() -> list[Path]:
     return found
 
 
-def region_of(config: str | None) -> Region:
-    """The region that a command means. Raises ``Misconfigured`` if there is none, ``SettingsError`` if it is wrong."""
+def region_of(config: str | None, *, forgiving: bool = False) -> Region:
+    """The region that a command means. Raises ``Misconfigured`` if there is none, ``SettingsError`` if it is wrong.
+
+    ``forgiving`` is for commands that one needs in an outage: while the region runs here, a file that was spoilt since
+    doesn't stop them, and they go by what it loaded.
+    """
     found = find_config(config, os.environ, Path.cwd(), samples())
     if found is None:
         raise Misconfigured(
-            "no region.toml here", where=str(Path.cwd()), hint="fencepost init  writes one;  fencepost up  runs a sample"
+            "no region.toml here",
+            where=str(Path.cwd()),
+            hint="fencepost init  writes one;  fencepost up  runs a sample",
         )
-    return load(shown(found.path))
+    try:
+        return load(shown(found.path))
+    except SettingsError as error:
+        running = running_beside(found.path) if forgiving else None
+        if running is None:
+            raise
+        count = len(error.mistakes)
+        has = f"{count} mistake{'s' if count > 1 else ''}"
+        note(f"{shown(found.path)} has {has} (fencepost check); going by what the region runs on")
+        return running
+
+
+def keep_region(region: Region) -> None:
+    """Keep what the region runs on in its folder, for commands that meet a file spoilt since. No secret is in it."""
+    from fencepost import assembly
+
+    path = assembly.state_folder(region) / "region.json"
+    try:
+        path.with_suffix(".new").write_bytes(encode(region))
+        path.with_suffix(".new").replace(path)
+    except OSError as error:
+        note(f"{shown(path)} can't be written: {error.strerror}")
+
+
+def running_beside(path: Path) -> Region | None:
+    """The region that was loaded from this file and runs here now; None if none is known to."""
+    folder = path.absolute().parent
+    for known in [folder / "region.json", *sorted(folder.glob(".fencepost/*/region.json"))]:
+        if running_supervisor(known.parent) is None:
+            continue
+        try:
+            region = decode(known.read_bytes())
+        except (OSError, msgspec.MsgspecError):
+            continue
+        if Path(region.path) == path.absolute():
+            return region
+    return None
 
 
 def shown(path: Path) -> str:
@@ -74,7 +118,7 @@ def refuse_if_running(folder: Path) -> None:
 
 def running_supervisor(folder: Path) -> int | None:
     """The pid of the supervisor that holds this folder, or None."""
-    import fcntl  # noqa: PLC0415
+    import fcntl
 
     try:
         with (folder / "supervisor.lock").open("r+") as lock:
@@ -85,8 +129,3 @@ def running_supervisor(folder: Path) -> int | None:
         text = (folder / "supervisor.lock").read_text().strip()
         return int(text) if text.isdigit() else 0
     return None
-
-
-def note(text: str) -> None:
-    """Progress or a note, on stderr."""
-    print(text, file=sys.stderr)

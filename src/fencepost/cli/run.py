@@ -16,8 +16,8 @@ def run(role: str, *, zone: str | None = None, config: str | None = None) -> int
     config
         Which region.toml.
     """
-    from fencepost import assembly  # noqa: PLC0415
-    from fencepost.roles.process import run as run_process  # noqa: PLC0415
+    from fencepost import assembly
+    from fencepost.roles.process import run as run_process
 
     region = region_of(config)
     if role not in assembly.ROLES:

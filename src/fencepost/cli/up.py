@@ -1,31 +1,48 @@
 """``fencepost up``: every role of a region under a supervisor, in the foreground."""
 
 import asyncio
+import contextlib
 import fcntl
-import json
+import json as json_text
 import os
 import signal
+import socket
+import struct
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import TextIO
 
 from fencepost import __version__
-from fencepost.cli.regions import place_sample, refuse_if_running, region_of, samples, shown
+from fencepost.cli import up_screen
+from fencepost.cli.check import counted
+from fencepost.cli.flags import Config, For, Json, Yes, duration
+from fencepost.cli.regions import keep_region, place_sample, shown
+from fencepost.cli.terminal import interactive, say, styled
+from fencepost.cli.up_start import ask_once, hold_owner, refuse_clashes
+from fencepost.cli.up_state import read
 from fencepost.ports import PortError, StorePort
+from fencepost.roles.status.document import Status
 from fencepost.settings import Region, load
 from fencepost.settings.lookup import find_config
-from fencepost.settings.units import duration_ns
+
+LATE_S = 10.0
+"""So long after the start it is said what isn't answered yet."""
 
 
 def up(
     *,
-    for_: str | None = None,
+    for_: For = None,
     sample: bool = False,
     fresh: bool = False,
-    config: str | None = None,
-    json: bool = False,
+    yes: Yes = False,
+    config: Config = None,
+    json: Json = False,
 ) -> int:
     """Run every role of the region here, until Ctrl-C. Without a region.toml: the sample region, targets included.
+
+    Exit 1 if a promise was seen broken.
 
     Parameters
     ----------
@@ -35,134 +52,330 @@ def up(
         Run stand-ins for the region's targets too (they must be loopback addresses).
     fresh
         Forget what an earlier run of the sample left.
-    config
-        Which region.toml.
-    json
-        End with the status document on stdout.
     """
-    last_ns = duration_ns(for_) if for_ else None
+    last_ns = duration(for_, "--for") if for_ and for_ != "ever" else None
     found = find_config(config, os.environ, Path.cwd())
-    if found is None or (fresh and found.by == "sample"):
+    if found is None:
         region = load(shown(place_sample(fresh=fresh)))
         sample = True
     else:
-        region = region_of(config)
-    return Run(region, with_targets=sample, last_ns=last_ns, as_json=json).run()
+        region = load(shown(found.path))
+    return Run(region, with_targets=sample, last_ns=last_ns, as_json=json, yes=yes).run()
 
 
 class Run:
     """One run: the supervisor in a process of its own, and this one, which shows what happens."""
 
-    def __init__(self, region: Region, *, with_targets: bool, last_ns: int | None, as_json: bool) -> None:
-        from fencepost import assembly  # noqa: PLC0415
+    def __init__(self, region: Region, *, with_targets: bool, last_ns: int | None, as_json: bool, yes: bool) -> None:
+        from fencepost import assembly
 
         self.assembly = assembly
         self.region = region
         self.with_targets = with_targets
         self.last_ns = last_ns
         self.as_json = as_json
+        self.yes = yes
         self.folder = assembly.state_folder(region)
         self.began = time.monotonic()
+        self.stop = asyncio.Event()
+        self.status: Status | None = None
+        self.ready = False
+        self.ended = False
+        self.supervisor = 0
 
     def run(self) -> int:
-        """Start, show, stop."""
+        """Start, show, stop. 1 if a promise was seen broken, or the supervisor ended by itself."""
+        refuse_clashes(self.region, self.folder, with_targets=self.with_targets)
+        ask_once(self.region, self.folder, yes=self.yes)
         self.folder.mkdir(parents=True, exist_ok=True)
-        refuse_if_running(self.folder)
         if self.region.dns.provider == "embedded":
             self.assembly.make_tsig_key(self.region)
+        say(self.opening(), self.stream)
+        keep_region(self.region)
+        lines, alive = self.fork_supervisor()
+        screen = up_screen.screen(as_json=self.as_json)
         try:
-            self.assembly.load_configuration(self.region)
-        except PortError as error:
-            self.say(f"starting without the store: {error}" + (f"; {error.hint}" if error.hint else ""))
-        self.say(
-            f"fencepost {__version__} · region {self.region.name}"
-            + (", the sample (your own: fencepost init)" if self.with_targets else "")
-            + f" · files in {shown(self.folder)}"
-        )
-        lines, pid, alive = self.fork_supervisor()
-        try:
-            asyncio.run(self.show(lines))
-        except KeyboardInterrupt:
-            pass
+            asyncio.run(self.show(lines, screen))
         finally:
+            screen.close()
             stopping = time.monotonic()
-            signal.signal(signal.SIGINT, signal.SIG_IGN)
-            os.close(alive)
-            os.waitpid(pid, 0)
-            self.say(f"stopped in {time.monotonic() - stopping:.1f} s")
-        return 0
+            self.stop_supervisor(alive)
+            say(self.closing(time.monotonic() - stopping), self.stream)
+        if self.as_json:
+            self.print_document()
+        broken = self.status is not None and any(each.held is False for each in self.status.promises.values())
+        return 1 if broken or self.ended else 0
 
-    def say(self, text: str) -> None:
-        """A line for people: on stdout, or on stderr when stdout is for JSON."""
-        print(text, file=sys.stderr if self.as_json else sys.stdout, flush=True)
+    @property
+    def stream(self) -> TextIO:
+        """Where lines for people go: stdout, or stderr when stdout is for JSON."""
+        return sys.stderr if self.as_json else sys.stdout
 
-    def fork_supervisor(self) -> tuple[int, int, int]:
-        """Fork the supervisor; (where its lines come from, its pid, what to close to end it)."""
-        from fencepost.roles.process import end_with_parent, fork, leave  # noqa: PLC0415
-        from fencepost.roles.supervisor import Spec, Supervisor  # noqa: PLC0415
+    def opening(self) -> str:
+        """The first line."""
+        sample = ", the sample (your own: fencepost init)" if self.with_targets else ""
+        return f"fencepost {__version__} · region {self.region.name}{sample} · files in {shown(self.folder)}"
 
+    def closing(self, took_s: float) -> str:
+        """The last line: what was promised and held, and where the next run goes on."""
+        parts = [f"stopped in {took_s:.1f} s"]
+        if self.status is not None:
+            checked = {name: each for name, each in self.status.promises.items() if each.held is not None}
+            broken = sorted(name for name, each in checked.items() if not each.held)
+            empty = checked.get("never_empty")
+            if broken:
+                parts.append(styled(f"BROKEN: {', '.join(broken)}", "red"))
+            elif checked:
+                times = f" (never_empty {empty.times_checked:,} checks)" if empty and empty.times_checked else ""
+                parts.append(f"{counted(len(checked), 'promise')} held{times}")
+            if self.status.plan is not None:
+                resets = "; `up --fresh` resets" if self.with_targets else ""
+                parts.append(f"next: plan {self.status.plan + 1}{resets}")
+        return " · ".join(parts)
+
+    def print_document(self) -> None:
+        """The one JSON document: the status right before the end, or that there is none."""
+        from fencepost.roles.status.document import encode
+
+        if self.status is not None:
+            say(encode(self.status).decode())
+        else:
+            what = {"kind": "unavailable", "what": "no status could be read before the end", "where": "", "hint": ""}
+            say(json_text.dumps({"error": what}))
+
+    def fork_supervisor(self) -> tuple[int, int]:
+        """Fork the supervisor; (where its lines come from, what to close to end it)."""
         mains = self.assembly.roles_of(self.region)
         if self.with_targets:
             mains |= self.assembly.targets_of(self.region)
         self.assembly.import_shared(self.region)
+        from fencepost.roles.process import end_with_parent, fork, leave
+        from fencepost.roles.supervisor import Spec, Supervisor
+
         lines_in, lines_out = os.pipe()
         gone_in, gone_out = os.pipe()
         parent = os.getpid()
-        pid = os.fork()
-        if pid:
+        sys.stdout.flush()
+        self.supervisor = os.fork()
+        if self.supervisor:
             os.close(lines_out)
             os.close(gone_in)
-            return lines_in, pid, gone_out
+            return lines_in, gone_out
         code = 1
         try:
-            end_with_parent(parent)
             os.setpgid(0, 0)
+            end_with_parent(parent)
             os.close(lines_in)
             os.close(gone_out)
-            lock = hold(self.folder)
+            locks = (hold(self.folder), hold_owner(self.region))
 
             def tell(name: str, text: str) -> None:
-                line = json.dumps({"name": name, "text": text, "at": time.time_ns()})
-                try:
-                    os.write(lines_out, line.encode() + b"\n")
-                except OSError:
-                    pass
+                said = json_text.dumps({"name": name, "text": text, "at": time.time_ns()})
+                with contextlib.suppress(OSError):
+                    os.write(lines_out, said.encode() + b"\n")
 
             specs = [
-                Spec(name, lambda name=name, main=main: fork(name, main, self.folder), 60.0 if name.startswith("target/") else None)  # type: ignore[misc]
+                Spec(
+                    name,
+                    lambda name=name, main=main: fork(name, main, self.folder),  # type: ignore[misc]
+                    60.0 if name.startswith("target/") else None,
+                )
                 for name, main in mains.items()
             ]
-            Supervisor(specs, self.folder, tell, stuck=self.assembly.stuck_writer(self.region)).run(gone_in)
-            os.close(lock)
+            supervisor = Supervisor(
+                specs,
+                self.folder,
+                tell,
+                stuck=self.assembly.stuck_writer(self.region),
+                reload=lambda: reload_aside(self.region, tell),
+            )
+            supervisor.run(gone_in)
+            for lock in locks:
+                os.close(lock)
             code = 0
         finally:
             leave(code)
 
-    async def show(self, lines: int) -> None:
-        """Tell what happens until the time is over or Ctrl-C."""
+    def stop_supervisor(self, alive: int) -> None:
+        """End the supervisor and wait for it; a second Ctrl-C ends it at once."""
+
+        def at_once(*_: object) -> None:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.supervisor, signal.SIGKILL)
+
+        signal.signal(signal.SIGINT, at_once)
+        os.close(alive)
+        with contextlib.suppress(ChildProcessError):
+            os.waitpid(self.supervisor, 0)
+
+    async def show(self, lines: int, screen: up_screen.Screen) -> None:
+        """Tell what happens until the time is over, a signal, or the supervisor's end."""
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, self.stop.set)
+        loop.add_signal_handler(signal.SIGHUP, self.hang_up)
+        if self.last_ns is not None:
+            loop.call_later(max(0.0, self.began + self.last_ns / 1e9 - time.monotonic()), self.stop.set)
+        tasks = [
+            loop.create_task(self.supervise(lines, screen)),
+            loop.create_task(self.follow_history(screen)),
+            loop.create_task(self.become_ready(screen)),
+            loop.create_task(self.keep_panel(screen)),
+        ]
+        waiting = loop.create_task(self.stop.wait())
+        await asyncio.wait([waiting, *tasks], return_when=asyncio.FIRST_COMPLETED)
+        while not waiting.done() and not any(task.done() and task.exception() for task in tasks):
+            left = [task for task in tasks if not task.done()]
+            await asyncio.wait([waiting, *left], return_when=asyncio.FIRST_COMPLETED)
+        for task in (*tasks, waiting):
+            task.cancel()
+        for result in await asyncio.gather(*tasks, return_exceptions=True):
+            if isinstance(result, Exception):
+                raise result
+        if not self.ended:
+            await self.last_look()
+
+    def hang_up(self) -> None:
+        """SIGHUP: a closed terminal ends the run; sent to one without a terminal it means reload."""
+        if interactive():
+            self.stop.set()
+        else:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.supervisor, signal.SIGHUP)
+
+    async def supervise(self, lines: int, screen: up_screen.Screen) -> None:
+        """Print what the supervisor says; its silence for ever is its end."""
+        reader = asyncio.StreamReader()
+        pipe = os.fdopen(lines, "rb")
+        await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), pipe)
+        while line := await reader.readline():
+            said = json_text.loads(line)
+            screen.line(up_screen.told(said["at"], said["name"], said["text"]))
+        self.ended = True
+        screen.line(up_screen.event(time.time_ns(), "supervisor", "ended by itself; its log is in the folder above"))
+        self.stop.set()
+
+    async def follow_history(self, screen: up_screen.Screen) -> None:
+        """Print new history, a few times a second."""
         store: StorePort | None = None
-        seen = 0
-        limit = self.began + self.last_ns / 1e9 if self.last_ns is not None else None
-        os.set_blocking(lines, False)
-        left = b""
-        while limit is None or time.monotonic() < limit:
-            try:
-                left += os.read(lines, 65536)
-            except BlockingIOError:
-                pass
-            *whole, left = left.split(b"\n")
-            for line in whole:
-                told = json.loads(line)
-                self.say(f"{clock(told['at'])}  {told['name']:<10} {told['text']}")
-            try:
-                if store is None:
-                    store = self.assembly.open_store(self.region)
-                for row in await store.history(after=seen, most=200):
-                    seen = row.id
-                    self.say(f"{clock(row.at)}  {row.by:<10} {row.on} {row.text}")
-            except PortError:
-                pass
+        seen, since = 0, time.time_ns()
+        while True:
+            with contextlib.suppress(PortError):
+                store = store or self.assembly.open_store(self.region)
+                rows = await store.history(after=seen, since=since, most=200)
+                seen = max([seen, *(row.id for row in rows)])
+                for text in up_screen.history_lines(rows):
+                    screen.line(text)
             await asyncio.sleep(0.1)
+
+    async def become_ready(self, screen: up_screen.Screen) -> None:
+        """Say when every endpoint is answered and the API answers; and after a while, what isn't yet."""
+        late = False
+        while True:
+            missing = await asyncio.to_thread(self.missing)
+            if not missing:
+                break
+            if not late and time.monotonic() - self.began > LATE_S:
+                late = True
+                screen.line(f"not ready yet: {missing}; the roles' logs are in {shown(self.folder)}")
+            await asyncio.sleep(0.05)
+        self.ready = True
+        parts = [f"ready in {time.monotonic() - self.began:.1f} s: dns {dns_place(self.region)}"]
+        running = read(self.folder)
+        if "api" in running:
+            parts.append(f"api http://{self.region.api.listen}")
+        zones, targets = len(self.region.zones), sum(len(pool.targets) for pool in self.region.pools)
+        parts.append(f"{counted(zones, 'checker')}, {counted(zones, 'enactor')}, {counted(targets, 'target')}")
+        screen.line(" · ".join(parts))
+
+    def missing(self) -> str:
+        """What isn't answered yet, "" if nothing is missing. Blocks for a moment."""
+        place = self.region.dns.listen if self.region.dns.provider == "embedded" else self.region.dns.server
+        settled = (
+            {each.name for each in self.status.endpoints if each.state in ("withdrawn", "foreign")}
+            if self.status
+            else set()
+        )
+        for endpoint in self.region.endpoints[:100]:
+            if (
+                place is not None
+                and endpoint.name not in settled
+                and not answered(place.host, place.port, endpoint.name, endpoint.records[0])
+            ):
+                return f"DNS doesn't answer {endpoint.name}"
+        if "api" in read(self.folder):
+            from fencepost.cli.looking import ask_api
+
+            try:
+                ask_api(self.region, "/status", 2_000_000_000)
+            except PortError as error:
+                return str(error)
+        return ""
+
+    async def keep_panel(self, screen: up_screen.Screen) -> None:
+        """Look at the status each second and draw the panel from it."""
+        while True:
+            await self.look()
+            if self.status is not None:
+                pids = {name: each["pid"] for name, each in read(self.folder).items()}
+                screen.panel(up_screen.panel(self.region, self.status, pids, self.began))
+            await asyncio.sleep(1.0 if self.ready else 0.3)
+
+    async def look(self) -> None:
+        """Read the status document from the API."""
+        from fencepost.cli.looking import from_api
+
+        with contextlib.suppress(PortError):
+            self.status = await asyncio.to_thread(from_api, self.region, 2_000_000_000)
+
+    async def last_look(self) -> None:
+        """The status right before stopping."""
+        await self.look()
+
+
+def dns_place(region: Region) -> str:
+    """Where DNS is answered or written."""
+    return str(region.dns.listen if region.dns.provider == "embedded" else region.dns.server)
+
+
+def answered(host: str, port: int, name: str, kind: str) -> bool:
+    """Whether a server answers a name with at least one record: one question over UDP (RFC 1035 section 4.1)."""
+    labels = b"".join(bytes((len(label),)) + label.encode("ascii") for label in name.split("."))
+    question = (
+        struct.pack("!6H", 0x6670, 0x0100, 1, 0, 0, 0)
+        + labels
+        + b"\0"
+        + struct.pack("!2H", 28 if kind == "AAAA" else 1, 1)
+    )
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        with socket.socket(family, socket.SOCK_DGRAM) as link:
+            link.settimeout(0.5)
+            link.connect((host, port))
+            link.send(question)
+            reply = link.recv(4096)
+    except OSError:
+        return False
+    return len(reply) >= 12 and reply[:2] == question[:2] and struct.unpack("!H", reply[6:8])[0] > 0
+
+
+def reload_aside(region: Region, tell: Callable[[str, str], None]) -> None:
+    """Reload in a process of its own, so that the supervisor waits for nothing; what came of it becomes a line."""
+    first = os.fork()
+    if first:
+        os.waitpid(first, 0)
+        return
+    if os.fork():
+        os._exit(0)
+    try:
+        from fencepost.cli.reload import by_signal
+
+        signal.set_wakeup_fd(-1)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        tell("reload", by_signal(region))
+    finally:
+        os._exit(0)
 
 
 def hold(folder: Path) -> int:
@@ -174,10 +387,4 @@ def hold(folder: Path) -> int:
     return fd
 
 
-def clock(at_ns: int) -> str:
-    """A time of day, UTC, to the millisecond."""
-    seconds, nanoseconds = divmod(at_ns, 1_000_000_000)
-    return time.strftime("%H:%M:%S", time.gmtime(seconds)) + f".{nanoseconds // 1_000_000:03d}"
-
-
-__all__ = ["Run", "samples", "up"]
+__all__ = ["Run", "up"]

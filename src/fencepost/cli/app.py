@@ -1,0 +1,33 @@
+"""The cyclopts application: which words call which function."""
+
+from cyclopts import App, Parameter
+from cyclopts.config import Env
+
+from fencepost import __version__
+from fencepost.cli import COMMANDS
+from fencepost.cli.help import ABOUT
+
+
+def make() -> App:
+    """The application. It raises its errors, and returns what a command returns."""
+    app = App(
+        name="fencepost",
+        version=__version__,
+        help_format="plaintext",
+        help_formatter="plain",
+        default_parameter=Parameter(negative=()),
+        config=Env("FENCEPOST_", command=False, show=False),
+        print_error=False,
+        exit_on_error=False,
+        result_action="return_value",
+        suppress_keyboard_interrupt=False,
+    )
+    dev = App(name="dev", help="Practise: play a careless writer (regions with drills = true only).")
+    app.command(dev)
+    for words, where in COMMANDS.items():
+        first, _, second = words.partition(" ")
+        if second:
+            dev.command(where, name=second, help=ABOUT[words])
+        else:
+            app.command(where, name=first, help=ABOUT[words])
+    return app

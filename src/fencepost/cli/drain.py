@@ -1,0 +1,193 @@
+"""``fencepost drain`` and ``keep``: a person's word about targets, beside what their checks say, never over it."""
+
+from collections.abc import Coroutine
+from typing import Any
+
+from fencepost.cli import scopes
+from fencepost.cli.flags import (
+    Config,
+    Confirm,
+    For,
+    Json,
+    Reason,
+    Timeout,
+    Yes,
+    agree,
+    confirm,
+    duration,
+    reason,
+    until,
+)
+from fencepost.cli.scopes import Effect, Pools, Scope
+from fencepost.cli.talk import Talk, answer, talk
+from fencepost.cli.terminal import note, until_text
+from fencepost.core.traffic.membership import SERVING, Membership, OverrideKind
+from fencepost.ports import Misconfigured, Refused
+from fencepost.settings.units import spoken
+
+
+def drain(
+    *targets: str,
+    zone: str | None = None,
+    reason: Reason = None,
+    for_: For = None,
+    confirm: Confirm = None,
+    yes: Yes = False,
+    timeout: Timeout = "10s",
+    config: Config = None,
+    json: Json = False,
+) -> int:
+    """Take targets, or a failure zone, out of service, however well they are. They come back by themselves.
+
+    Parameters
+    ----------
+    targets
+        Addresses.
+    zone
+        A whole failure zone instead.
+    """
+    ends = until(for_, "1h")
+
+    def work(ports: Talk) -> Coroutine[Any, Any, int]:
+        return force(
+            ports, OverrideKind.DRAIN, targets, zone, why=reason, ends=ends, said=confirm, yes=yes, as_json=json
+        )
+
+    return talk(config, duration(timeout, "--timeout"), work)
+
+
+def keep(
+    *targets: str,
+    zone: str | None = None,
+    reason: Reason = None,
+    for_: For = None,
+    yes: Yes = False,
+    timeout: Timeout = "10s",
+    config: Config = None,
+    json: Json = False,
+) -> int:
+    """Keep targets, or a failure zone, in service, however sick they look.
+
+    Parameters
+    ----------
+    targets
+        Addresses.
+    zone
+        A whole failure zone instead.
+    """
+    ends = until(for_, "1h")
+
+    def work(ports: Talk) -> Coroutine[Any, Any, int]:
+        return force(ports, OverrideKind.KEEP, targets, zone, why=reason, ends=ends, said=None, yes=yes, as_json=json)
+
+    return talk(config, duration(timeout, "--timeout"), work)
+
+
+async def force(
+    talk: Talk,
+    kind: OverrideKind,
+    targets: tuple[str, ...],
+    zone: str | None,
+    *,
+    why: str | None,
+    ends: int,
+    said: str | None,
+    yes: bool,
+    as_json: bool,
+) -> int:
+    """Show the effect, ask, place, wait."""
+    if bool(targets) == bool(zone):
+        raise Misconfigured(f"{kind} takes addresses, or --zone", hint=f"fencepost {kind} --help")
+    known = await scopes.pools(talk)
+    where = scopes.target_scopes(known, targets) if targets else [scopes.zone_scope(known, zone or "")]
+    effects = scopes.effect_of_drain(known, where)
+    words = " ".join(targets) or f"--zone {zone}"
+    under = show_drain(effects, words, ends) if kind is OverrideKind.DRAIN else show_keep(known, where, ends)
+    why = reason(why, f"{kind} {words}")
+    if under:
+        for pool in under:
+            confirm(f"That is under min_in of pool {pool}.", pool, said)
+    else:
+        agree("Do it?", yes=yes or not needs_asking())
+    for scope in where:
+        await scopes.place(talk, known, kind, scope, why, ends)
+    await applied(talk, kind, where)
+    if kind is OverrideKind.DRAIN:
+        await gone_from_dns(talk, known, effects)
+    told = [f"{scope} {'is out' if kind is OverrideKind.DRAIN else 'stays in'} {until_text(ends)}" for scope in where]
+    told.append(f"  back     fencepost resume {words}")
+    answer("\n".join(told), {"done": str(kind), "on": [str(scope) for scope in where]}, as_json=as_json)
+    return 0
+
+
+def needs_asking() -> bool:
+    """Drains and keeps within the limits end by themselves, so they are asked about only where somebody sits."""
+    from fencepost.cli.flags import asking
+
+    return asking()
+
+
+def show_drain(effects: list[Effect], words: str, ends: int) -> list[str]:
+    """Say what a drain does; the pools it takes under min_in. Raises ``Refused`` if a family would lose its last."""
+    for each in effects:
+        who = ", ".join(f"{member.key} ({member.zone})" for member in each.leaving) or "nobody who serves"
+        note(f"pool {each.pool}: {who} goes out of service; {each.stay} of {each.of} stay in (min_in {each.least})")
+        if each.empties:
+            hint = "to take an endpoint away: fencepost withdraw NAME"
+            raise Refused(f"drain {words} would leave pool {each.pool} without an address", hint=hint)
+    note(f"They stay out {until_text(ends)}, however well they are.")
+    return [each.pool for each in effects if each.under and each.leaving]
+
+
+def show_keep(known: Pools, where: list[Scope], ends: int) -> list[str]:
+    """Say what a keep does."""
+    for pool, row in sorted(known.rows.items()):
+        kept = [member for member in row.members if any(scope.covers(pool, member) for scope in where)]
+        if kept:
+            back = [member.key for member in kept if member.state not in SERVING]
+            more = f"; {', '.join(back)} come{'s' if len(back) == 1 else ''} back into service" if back else ""
+            note(f"pool {pool}: {len(kept)} of {len(row.members)} stay in service however sick they look{more}")
+    note(f"So it stays {until_text(ends)}.")
+    return []
+
+
+async def applied(talk: Talk, kind: OverrideKind, where: list[Scope]) -> None:
+    """Wait until the membership of each pool shows the word."""
+
+    async def look() -> bool | None:
+        known = await scopes.pools(talk)
+        for pool, row in known.rows.items():
+            for member in row.members:
+                if any(scope.covers(pool, member) for scope in where) and member.forced is not kind:
+                    return None
+        return True
+
+    from fencepost.cli.holds import planner_word
+
+    what = ", ".join(str(scope) for scope in where)
+    await talk.until(look, f"{kind} of {what}: not taken up yet{await planner_word(talk)}")
+
+
+async def gone_from_dns(talk: Talk, known: Pools, effects: list[Effect]) -> None:
+    """Wait until DNS no longer answers those drained; says what callers' caches add."""
+    leaving = {each.pool: {member.key for member in each.leaving} for each in effects}
+    endpoints = [each for each in known.region.endpoints if leaving.get(each.pool)]
+
+    async def look() -> bool | None:
+        dns, rows = await talk.read_dns(), (await scopes.pools(talk)).rows
+        for endpoint in endpoints:
+            live = dns.live(endpoint.name)
+            if leaving[endpoint.pool] & set(live.a + live.aaaa) - still_serving(rows.get(endpoint.pool)):
+                return None
+        return True
+
+    if endpoints:
+        names = ", ".join(endpoint.name for endpoint in endpoints[:3]) + (", …" if len(endpoints) > 3 else "")
+        await talk.until(look, f"{names}: not out of DNS yet")
+        longest = max(endpoint.ttl_s for endpoint in endpoints)
+        note(f"out of DNS; callers' caches add up to {spoken(longest * 1_000_000_000)} (ttl)")
+
+
+def still_serving(row: Membership | None) -> set[str]:
+    """Members that serve in spite of a drain: the last of their family waits until another serves."""
+    return {member.key for member in row.members if member.state in SERVING} if row else set()

@@ -1,0 +1,109 @@
+"""Flags that several commands share, each with one name and one meaning, and how their values are read."""
+
+import os
+import pwd
+import sys
+import time
+from typing import Annotated, TypeAlias
+
+from cyclopts import Parameter
+
+from fencepost.cli.terminal import interactive, note
+from fencepost.core.instant import Duration, Instant
+from fencepost.ports import Misconfigured
+from fencepost.settings.units import duration_ns
+
+Config: TypeAlias = Annotated[str | None, Parameter(name="--config", help="Which region.toml.")]
+Json: TypeAlias = Annotated[bool, Parameter(name="--json", help="One JSON document on stdout, on refusal too.")]
+Timeout: TypeAlias = Annotated[
+    str, Parameter(name="--timeout", help="How long to wait for an answer, or for DNS to show it.")
+]
+Yes: TypeAlias = Annotated[bool, Parameter(name=["--yes", "-y"], help="Don't ask.")]
+Confirm: TypeAlias = Annotated[
+    str | None, Parameter(name="--confirm", help="The name, said again, where a slip would hurt.")
+]
+Reason: TypeAlias = Annotated[
+    str | None, Parameter(name="--reason", help="Why; asked for on a terminal, required without.")
+]
+For: TypeAlias = Annotated[str | None, Parameter(name="--for", help='How long: 30m, 1h, 2d, or "ever".')]
+
+EVER = "ever"
+
+
+def duration(text: str, flag: str) -> Duration:
+    """A flag's duration in nanoseconds. Raises ``Misconfigured`` for anything else."""
+    try:
+        return duration_ns(text)
+    except ValueError as error:
+        raise Misconfigured(f"{flag} {text!r} {error}") from None
+
+
+def until(for_: str | None, default: str) -> Instant:
+    """When a change ends (nanoseconds since 1970), 0 for never."""
+    text = for_ or default
+    if text == EVER:
+        return 0
+    lasts = duration(text, "--for")
+    if lasts <= 0:
+        raise Misconfigured("--for 0s would end before it begins", hint='write how long, such as --for 1h, or "ever"')
+    return time.time_ns() + lasts
+
+
+def author() -> str:
+    """Who does it, as the system knows them."""
+    found = os.environ.get("SUDO_USER") or os.environ.get("USER")
+    if found:
+        return found
+    try:
+        return pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:
+        return f"uid {os.getuid()}"
+
+
+def reason(given: str | None, command: str) -> str:
+    """Why. Asked for on a terminal; raises ``Misconfigured`` where nobody can be asked."""
+    if given is not None and given.strip():
+        return given.strip()
+    if asking():
+        answer = ask("reason: ")
+        if answer:
+            return answer
+    raise Misconfigured("a change needs a reason", hint=f'fencepost {command} … --reason "why"')
+
+
+def asking() -> bool:
+    """Whether there is somebody to ask."""
+    return sys.stdin.isatty() and interactive(sys.stderr)
+
+
+def ask(question: str) -> str:
+    """An answer from the terminal, "" at its end."""
+    print(question, end="", file=sys.stderr, flush=True)
+    return sys.stdin.readline().strip()
+
+
+def agree(question: str, *, yes: bool, flag: str = "--yes") -> None:
+    """Go on only with a yes. Raises ``Misconfigured`` where nobody can be asked; ``Declined`` at a no."""
+    if yes:
+        return
+    if not asking():
+        raise Misconfigured(f"{question} Nobody is there to say yes", hint=f"add {flag}")
+    if ask(f"{question} [y/N] ").lower() not in ("y", "yes"):
+        raise Declined
+
+
+def confirm(question: str, name: str, given: str | None) -> None:
+    """Go on only if the name was said again. Raises as :func:`agree` does."""
+    if given is not None:
+        if given != name:
+            raise Misconfigured(f"--confirm {given!r} isn't {name!r}", hint=f"--confirm {name}")
+        return
+    if not asking():
+        raise Misconfigured(question, hint=f"add --confirm {name}")
+    note(question)
+    if ask(f"Type {name} to go on: ") != name:
+        raise Declined
+
+
+class Declined(KeyboardInterrupt):
+    """The person said no: nothing was done (exit 130, like an interruption)."""

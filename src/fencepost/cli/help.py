@@ -1,0 +1,151 @@
+"""The help texts that open with examples: of the whole, and of each command."""
+
+EXAMPLES = {
+    "up": (
+        ("up", "the region of ./region.toml, or a sample region in .fencepost/demo"),
+        ("up --for 30s --json", "half a minute; the status document at the end"),
+        ("up --fresh", "the sample, as new"),
+    ),
+    "run": (
+        ("run planner", "one role in the foreground, for systemd"),
+        ("run enactor --zone b", "the enactor of zone b"),
+        ("run dns --config /etc/fencepost/region.toml", "the embedded DNS server"),
+    ),
+    "init": (
+        ("init", "writes region.toml here; an existing one is left alone"),
+        ("init --sample", "writes the sample region's file, complete"),
+        ("init --config eu-2.toml", "under another name"),
+    ),
+    "check": (
+        ("check", "is ./region.toml right, and what does it come to?"),
+        ("check eu-2.toml", "another file"),
+        ("check --json", "for an editor, or for CI"),
+    ),
+    "reload": (
+        ("reload", "take up region.toml as it is now; a wrong one changes nothing"),
+        ("reload --yes", "although it takes more than half a pool away"),
+        ("plan", "what a reload would change (asks nothing, does nothing)"),
+    ),
+    "status": (
+        ("status", "what is in DNS, what is out, and whether a person is needed (exit 1)"),
+        ("status --watch", "the same, each second"),
+        ("status --json", "as a document, fencepost.status/1"),
+    ),
+    "explain": (
+        ("explain api.example.test", "why each of its addresses is in or out"),
+        ("explain 127.0.2.1", "one target: votes, limits, what was done"),
+        ("explain b", "one failure zone"),
+    ),
+    "history": (
+        ("history", "what happened in the last hour"),
+        ("history api.example.test --last 5m", "to one endpoint"),
+        ("history --follow --only fenced,refused", "as it happens, these kinds only"),
+    ),
+    "plan": (
+        ("plan", "what region.toml, as it stands now, would change; nothing is done"),
+        ("plan --exit-code", "exit 1 if there is something to change, for CI"),
+        ("plan --format json", "for programs"),
+    ),
+    "drain": (
+        ('drain 127.0.1.1 --for 1h --reason "disk swap"', "out of service, however well"),
+        ("drain --zone b --for 30m", "a whole failure zone"),
+        ("resume 127.0.1.1", "ends it before its time"),
+    ),
+    "keep": (
+        ('keep 127.0.1.2 --for 1h --reason "canary build"', "in service, however sick"),
+        ("keep --zone b --for 30m", "a whole failure zone"),
+        ("resume 127.0.1.2", "ends it before its time"),
+    ),
+    "pause": (
+        ('pause web --for 1h --reason "switch work"', "nothing is taken out of or put back into pool web"),
+        ("pause --zone b", "zone b stays as it is"),
+        ("pause web --observe", "decide and show, change nothing"),
+    ),
+    "rollback": (
+        ("rollback 41", "every endpoint back to what it had as of plan 41"),
+        ('rollback 41 api.example.test --for 2h --reason "bad list"', "one endpoint, for two hours"),
+        ("resume api.example.test", "ends it"),
+    ),
+    "repair": (
+        ("repair api.example.test", "put back the newest set this machine remembers"),
+        ("repair api.example.test --address 192.0.2.10 --address 192.0.2.11", "exactly these"),
+        ("resume api.example.test", "give it back to the planner"),
+    ),
+    "withdraw": (
+        ("withdraw api.example.test", "take the endpoint out of DNS; asks for its name"),
+        ('withdraw api.example.test --confirm api.example.test --reason "moved"', "without being asked"),
+        ("resume api.example.test", "bring it back"),
+    ),
+    "resume": (
+        ("resume api.example.test", "end a repair, rollback or withdrawal"),
+        ("resume 127.0.1.1", "end a drain or keep; a pool's or zone's name ends theirs"),
+        ("resume --all", "end everything that a person placed"),
+    ),
+    "explore": (
+        ("explore", "every interleaving of two enactors and two planners, each fault alone"),
+        ("explore --enactors 3 --moves none", "three enactors, no fault"),
+        ("explore --moves repair+release", "two faults together"),
+    ),
+    "dev wipe": (
+        ("dev wipe api.example.test", "delete its addresses as a careless writer would; it heals"),
+        ("dev wipe api.example.test --marker", "its marker"),
+        ("dev wipe api.example.test --both", "both"),
+    ),
+}
+"""Three for each command: the words after ``fencepost``, and what they do."""
+
+ABOUT = {
+    "up": "every role of a region here, in the foreground",
+    "run": "one role in the foreground, for systemd",
+    "init": "write a region.toml to begin with",
+    "check": "judge a region.toml, and say what its numbers come to",
+    "reload": "take up region.toml as it is now",
+    "status": "what is in DNS, what is out, whether a person is needed",
+    "explain": "why an address is in or out",
+    "history": "what happened",
+    "plan": "what would be changed now; nothing is done",
+    "drain": "take targets out, however well",
+    "keep": "keep targets in, however sick",
+    "pause": "no removal and no return, in a pool, zone or the region",
+    "rollback": "endpoints back to what an older plan gave them",
+    "repair": "break glass: write addresses straight to the provider",
+    "withdraw": "take an endpoint out of DNS",
+    "resume": "end any of these",
+    "explore": "walk every interleaving of the deciders that ship",
+    "dev wipe": "empty a record as a careless writer would (drills only)",
+}
+
+
+def lines(examples: tuple[tuple[str, str], ...]) -> list[str]:
+    """Examples, one a line, what they do beside them (or below, where the command is long)."""
+    width = max([len(words) for words, _ in examples if len(words) <= 40], default=0)
+    found = []
+    for words, about in examples:
+        if len(words) <= width:
+            found.append(f"  fencepost {words:<{width}}   {about}")
+        else:
+            found += [f"  fencepost {words}", f"            {'':<{width}} {about}"]
+    return found
+
+
+def overall() -> str:
+    """What ``fencepost --help`` says."""
+    from fencepost.cli import GROUPS
+
+    found = lines((EXAMPLES["up"][0], EXAMPLES["status"][0], EXAMPLES["explain"][0]))
+    found += ["", "A regional control plane that can't empty its own front door.", ""]
+    for group, names in GROUPS.items():
+        for at, name in enumerate(names):
+            found.append(f"  {group if at == 0 else '':<9} {name:<10} {ABOUT[name]}")
+    found += [
+        "",
+        "Everywhere: --config FILE, --json, --timeout 10s, --color always|never, --local (times), --help.",
+        "Each flag may also be set as FENCEPOST_FLAG.",
+        "Exit codes: 0 done, 1 a finding or refusal, 2 usage or configuration, 3 not reachable.",
+    ]
+    return "\n".join(found)
+
+
+def opening(command: str) -> str:
+    """What a command's ``--help`` begins with."""
+    return "\n".join([*lines(EXAMPLES[command]), ""])

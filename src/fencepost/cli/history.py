@@ -1,0 +1,144 @@
+"""``fencepost history``: what happened, one line a thing."""
+
+import asyncio
+import json as json_text
+import time
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from fencepost.cli.flags import Config, Json, Timeout, duration
+from fencepost.cli.talk import Talk, talk
+from fencepost.cli.terminal import clock, say, styled
+from fencepost.core.names import normalise
+from fencepost.ports import HistoryRow, Misconfigured, PortError
+
+KINDS = ("plan", "enacted", "healed", "fenced", "removed", "kept", "back", "refused", "operator", "role", "finding")
+MOST = 10_000
+WIDTH = 100
+
+
+def history(
+    name: str | None = None,
+    *,
+    last: str = "1h",
+    follow: Annotated[bool, Parameter(name=["--follow", "-f"])] = False,
+    only: str | None = None,
+    timeout: Timeout = "10s",
+    config: Config = None,
+    json: Json = False,
+) -> int:
+    """What happened: plans, writes, fenced writes, removals, operators' acts.
+
+    Parameters
+    ----------
+    name
+        An endpoint, pool, target or role; else everything.
+    last
+        How far back.
+    follow
+        Go on as things happen.
+    only
+        Kinds, joined by commas: plan, enacted, healed, fenced, removed, kept, back, refused, operator, role, finding.
+    """
+    kinds = frozenset(word.strip() for word in only.split(",")) if only else frozenset(KINDS)
+    unknown = sorted(kinds - set(KINDS))
+    if unknown:
+        from difflib import get_close_matches
+
+        close = get_close_matches(unknown[0], KINDS, n=1)
+        hint = f"did you mean {close[0]}?" if close else f"kinds are {', '.join(KINDS)}"
+        raise Misconfigured(f"--only {unknown[0]!r} is no kind of line", hint=hint)
+    since = time.time_ns() - duration(last, "--last")
+    return talk(
+        config,
+        duration(timeout, "--timeout"),
+        lambda ports: work(ports, name, since, kinds, follow=follow, as_json=json),
+    )
+
+
+async def work(talk: Talk, name: str | None, since: int, kinds: frozenset[str], *, follow: bool, as_json: bool) -> int:
+    """Print what there is; then what comes."""
+    rows = await talk.within(talk.store.history(since=since, most=MOST), "the store")
+    chosen = [row for row in rows if row.kind in kinds and about(row, name)]
+    if as_json and not follow:
+        say(json_text.dumps({"history": [document(row) for row in chosen]}))
+        return 0
+    for row in chosen:
+        say(json_text.dumps(document(row)) if as_json else line(row, name))
+    if not follow:
+        say(styled(await closing(talk, chosen), "dim"))
+        return 0
+    last = rows[-1].id if rows else 0
+    while True:
+        await asyncio.sleep(0.1)
+        try:
+            rows = await talk.store.history(after=last, since=since, most=MOST)
+        except PortError:
+            continue
+        for row in rows:
+            last = row.id
+            if row.kind in kinds and about(row, name):
+                say(json_text.dumps(document(row)) if as_json else line(row, name))
+
+
+async def closing(talk: Talk, rows: list[HistoryRow]) -> str:
+    """The last line: how many, and how many were fenced since the store began."""
+    every = await talk.within(talk.store.history(most=MOST), "the store")
+    fenced = sum(row.kind == "fenced" for row in every)
+    quiet = " · callers saw no change" if rows and not any(row.kind in ("enacted", "healed") for row in rows) else ""
+    return f"{len(rows)} row{'' if len(rows) == 1 else 's'} · {fenced} fenced since the start{quiet}"
+
+
+def about(row: HistoryRow, name: str | None) -> bool:
+    """Whether a line is about an endpoint, pool, target or role."""
+    if name is None:
+        return True
+    if (
+        name in (row.on, row.by, row.by.replace("/", " "))
+        or name in row.text.replace(",", " ").replace(";", " ").split()
+    ):
+        return True
+    try:
+        wanted = normalise(name)
+    except ValueError:
+        return False
+    short = wanted.partition(".")[0]
+    return row.on == wanted or (row.kind == "plan" and short in row.on.replace(" ...", "").split(", "))
+
+
+def who(row: HistoryRow) -> str:
+    """Whose line it is, as people say it."""
+    if row.kind in ("removed", "kept", "back", "finding") and row.by == "load balancer":
+        return row.on
+    if row.kind == "plan":
+        return row.text.partition(":")[0]
+    return row.by.replace("/", " ")
+
+
+def what(row: HistoryRow, name: str | None) -> str:
+    """What happened, without what the line's first part says already."""
+    if row.kind == "plan":
+        return row.text.partition(": ")[2]
+    if who(row) == row.on:
+        return row.text
+    text = f"FENCED: {row.text}" if row.kind == "fenced" else row.text
+    return text if name == row.on else f"{row.on} {text}"
+
+
+def line(row: HistoryRow, name: str | None = None) -> str:
+    """A line, or two where it is long: the rest stands under the text."""
+    import textwrap
+
+    head = f"{clock(row.at, day=True)}  {who(row):<10} "
+    body = textwrap.wrap(what(row, name), max(40, WIDTH - len(head)), break_on_hyphens=False) or [""]
+    text = f"\n{' ' * len(head)}".join(body)
+    return styled(head, "dim") + (styled(text, "yellow") if row.kind in ("fenced", "kept", "refused") else text)
+
+
+def document(row: HistoryRow) -> dict[str, object]:
+    """A line for programs."""
+    from datetime import UTC, datetime
+
+    at = datetime.fromtimestamp(row.at / 1e9, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return {"at": at, "kind": row.kind, "on": row.on, "by": row.by, "text": row.text, "id": row.id}

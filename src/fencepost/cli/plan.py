@@ -1,0 +1,280 @@
+"""``fencepost plan``: the preview (:mod:`fencepost.cli.preview`) in words and as a document."""
+
+import json as json_text
+from typing import Annotated, Any, Literal
+
+from cyclopts import Parameter
+
+from fencepost.cli.check import counted
+from fencepost.cli.flags import Config, Json, Timeout, duration
+from fencepost.cli.preview import Preview, marker_of, preview
+from fencepost.cli.regions import region_of, shown
+from fencepost.cli.talk import Talk, talk_about
+from fencepost.cli.terminal import ago, say, styled, table
+from fencepost.core.store import Row
+from fencepost.core.traffic.membership import Member, Membership, Rule, State
+from fencepost.core.zone import Live
+from fencepost.settings.schema import Endpoint
+
+
+def plan(
+    *,
+    format_: Annotated[Literal["text", "json"], Parameter(name="--format")] = "text",
+    exit_code: bool = False,
+    timeout: Timeout = "10s",
+    config: Config = None,
+    json: Json = False,
+) -> int:
+    """Say what region.toml, as it stands now, would change in DNS. Nothing is done.
+
+    Parameters
+    ----------
+    format_
+        text, or json for programs.
+    exit_code
+        Exit with 1 if something would change.
+    """
+    as_json = json or format_ == "json"
+
+    async def work(talk: Talk) -> int:
+        found = await preview(talk)
+        say(json_text.dumps(document(found)) if as_json else "\n".join(lines(found)))
+        changes = found.plan is not None and bool(found.plan.rows)
+        return 1 if exit_code and changes else 0
+
+    return talk_about(region_of(config), duration(timeout, "--timeout"), work)
+
+
+def lines(found: Preview) -> list[str]:
+    """The preview in words."""
+    region, rows = found.region, found.plan.rows if found.plan else ()
+    place = region.dns.listen if region.dns.provider == "embedded" else region.dns.server
+    managed = sum(marker_of(live) is not None for live in found.lives.values())
+    known = f"{counted(len(region.endpoints), 'endpoint')}, {managed} managed"
+    said = [
+        f"{region.name} · {', '.join(region.dns.domains)} on {place} ({region.dns.provider}): {known},"
+        f" read in {found.read_s:.1f} s · nothing is done now"
+    ]
+    if not found.has_store:
+        said.append("there is no store yet: this is what a first start would do")
+    said += [styled(f"a reload would be refused without --yes: {why}", "yellow") for why in found.refusals]
+    if not rows:
+        said.append("nothing would change")
+    else:
+        number = found.plan.number if found.plan else 0
+        said.append(f"plan {number} would change {len(rows)} of {counted(len(region.endpoints), 'endpoint')}")
+    changed = {row.name: row for row in rows}
+    for name in sorted({*found.lives, *changed}):
+        if name in found.left_alone:
+            said.append(f" {name}   left alone: {found.left_alone[name]}")
+        elif name in changed:
+            said += endpoint_lines(found, changed[name])
+        else:
+            marker = marker_of(found.lives[name])
+            said.append(f" {name}   " + (f"gen {marker.generation}, no change" if marker else "not published yet"))
+            said += table(kept_lines(found, name), "   ")
+    said += closing(found, rows)
+    return said
+
+
+def closing(found: Preview, rows: tuple[Row, ...]) -> list[str]:
+    """What it costs, what it keeps in service, and how to have it done."""
+    if not rows:
+        return []
+    live = [found.lives.get(row.name, Live(row.name)) for row in rows]
+    fewest = min((healthy for each in live if (healthy := healthy_of(found, each)) is not None), default=0)
+    writes = f"{len(rows)} write{'s' if len(rows) > 1 else ''}, 1 UPDATE"
+    said = [f"{writes}; at no moment fewer than {fewest} healthy addresses."]
+    if found.loaded is None:
+        said.append("To do it:  fencepost up")
+    elif found.loaded.region != found.region:
+        said.append("To do it:  fencepost reload")
+    else:
+        said.append("A running planner does this by itself, at once (shifts of weights within gather).")
+    return said
+
+
+def healthy_of(found: Preview, live: Live) -> int | None:
+    """The fewest addresses not known dead, before and after: a write is one transaction. None while nothing stands."""
+    row = next((row for row in (found.plan.rows if found.plan else ()) if row.name == live.name), None)
+    sets = [set(live.a + live.aaaa)] if not live.empty else []
+    sets += [set(row.content.addresses)] if row else []
+    dead = {m.key for pool in found.after.values() for m in pool.members if m.healthy is False}
+    return min((len(each - dead) for each in sets), default=None)
+
+
+def endpoint_lines(found: Preview, row: Row) -> list[str]:
+    """One endpoint's change: its generations and counts, then each address that comes, goes or is kept."""
+    live = found.lives.get(row.name, Live(row.name))
+    marker = marker_of(live)
+    before, after = set(live.a + live.aaaa), set(row.content.addresses)
+    kinds = " ".join(
+        f"{kind}: {len(old)} addresses -> {len(new)}"
+        for kind, old, new in (("A", live.a, row.content.a), ("AAAA", live.aaaa, row.content.aaaa))
+        if old or new
+    )
+    if row.withdrawn:
+        kinds = "is withdrawn: no address"
+    said = [f" {styled(row.name, 'bold')}   gen {marker.generation if marker else '-'} -> {row.generation}   {kinds}"]
+    cells = [
+        ("+", address, *came(found, row.name, address)) for address in row.content.addresses if address not in before
+    ]
+    cells += [("-", address, *went(found, row.name, address)) for address in live.a + live.aaaa if address not in after]
+    if before == after and not cells:
+        cells.append(
+            (
+                "~",
+                "weights or ttl",
+                "",
+                "; ".join(each.partition(": ")[2] for each in found.plan.why if each.startswith(row.name))
+                if found.plan
+                else "",
+                "",
+            )
+        )
+    return said + table(cells + kept_lines(found, row.name), "   ")
+
+
+def member(found: Preview, name: str, address: str, rows: dict[str, Membership]) -> Member | None:
+    """An address's member in the pool of an endpoint."""
+    endpoint = endpoint_of(found, name)
+    pool = rows.get(endpoint.pool) if endpoint else None
+    return next((each for each in pool.members if each.key == address), None) if pool else None
+
+
+def endpoint_of(found: Preview, name: str) -> Endpoint | None:
+    """An endpoint as the file has it, or else as it was loaded."""
+    regions = [found.region] + ([found.loaded.region] if found.loaded else [])
+    return next((each for region in regions for each in region.endpoints if each.name == name), None)
+
+
+def came(found: Preview, name: str, address: str) -> tuple[str, str, str]:
+    """Zone, why and whence of an address that comes."""
+    who = member(found, name, address, found.after)
+    if who is None:
+        return "", "as the hold says", ""
+    if who.votes.fresh:
+        why = f"passed at {who.votes.healthy} of {who.votes.fresh} checkers"
+    else:
+        why = "not looked at yet; unknown serves"
+    if who.joined:
+        why += "; starts at 10 %"
+    return who.zone, why, line_of(found, name, address, new=True)
+
+
+def went(found: Preview, name: str, address: str) -> tuple[str, str, str]:
+    """Zone, why and whence of an address that goes."""
+    was, now = member(found, name, address, found.before), member(found, name, address, found.after)
+    if now is None:
+        zone = was.zone if was else ""
+        return (
+            zone,
+            "left the file: your act, not counted against limits" if was else "isn't in the pool",
+            line_of(found, name, address, new=False),
+        )
+    if now.state is State.DRAINED:
+        return now.zone, "drained by a person", ""
+    if now.state is State.OUT:
+        return now.zone, f"dead since {ago(now.dead_since)}: {now.cause}" if now.dead_since else now.cause, ""
+    return now.zone, now.cause or str(now.state), ""
+
+
+def line_of(found: Preview, name: str, address: str, *, new: bool) -> str:
+    """Where in the file a target stands, or stood, if that is what changed."""
+    endpoint = endpoint_of(found, name)
+    file, old = lines_in(found.region, endpoint), lines_in(found.loaded.region, endpoint) if found.loaded else {}
+    path = shown_path(found)
+    if new:
+        return f"new, {path}:{file[address]}" if address in file and address not in old else ""
+    return f"was {path}:{old[address]}" if address in old and address not in file else ""
+
+
+def lines_in(region: Any, endpoint: Endpoint | None) -> dict[str, int]:
+    """Each target's line in a file, for an endpoint's pool."""
+    return {
+        target.address: target.line
+        for pool in region.pools
+        if endpoint is not None and pool.name == endpoint.pool
+        for target in pool.targets
+    }
+
+
+def shown_path(found: Preview) -> str:
+    """The file, as a person would write it."""
+    from pathlib import Path
+
+    return shown(Path(found.region.path))
+
+
+def kept_lines(found: Preview, name: str) -> list[tuple[str, ...]]:
+    """Addresses that stay although they look dead, and those that wait to come in."""
+    endpoint = endpoint_of(found, name)
+    pool = found.after.get(endpoint.pool) if endpoint else None
+    said: list[tuple[str, ...]] = []
+    for each in pool.members if pool else ():
+        if each.state is State.KEPT:
+            said.append(("!", each.key, each.zone, f"dead for {dead_for(each)}, kept: {rule_text(each.rule)}", ""))
+        elif each.state is State.PENDING:
+            said.append(
+                (
+                    "?",
+                    each.key,
+                    each.zone,
+                    f"waits: {each.cause or 'to pass everywhere'}; then starts at 10 %",
+                    line_of(found, name, each.key, new=True),
+                )
+            )
+    return said
+
+
+def dead_for(each: Member) -> str:
+    """How long it has looked dead."""
+    return ago(each.dead_since).removesuffix(" ago") if each.dead_since else "a moment"
+
+
+def rule_text(rule: Rule) -> str:
+    """A rule as region.toml and status name it."""
+    return {Rule.BUCKET: "removal budget (rate)"}.get(rule, str(rule))
+
+
+def document(found: Preview) -> dict[str, Any]:
+    """The preview for programs."""
+    rows = found.plan.rows if found.plan else ()
+    return {
+        "schema": "fencepost.plan/1",
+        "region": found.region.name,
+        "plan": found.plan.number if found.plan and rows else None,
+        "refused_without_yes": list(found.refusals),
+        "changes": [change(found, row) for row in rows],
+        "left_alone": [{"name": name, "why": why} for name, why in sorted(found.left_alone.items())],
+        "unchanged": sorted(set(found.lives) - {row.name for row in rows} - set(found.left_alone)),
+    }
+
+
+def moved(address: str, cells: tuple[str, str, str]) -> dict[str, str]:
+    """An address that comes or goes, for programs."""
+    return {"address": address, "zone": cells[0], "why": cells[1]}
+
+
+def change(found: Preview, row: Row) -> dict[str, Any]:
+    """One endpoint's change for programs."""
+    live = found.lives.get(row.name, Live(row.name))
+    marker = marker_of(live)
+    before, after = live.a + live.aaaa, row.content.addresses
+    return {
+        "name": row.name,
+        "from_generation": marker.generation.number if marker else None,
+        "to_generation": row.generation.number,
+        "add": [
+            {"address": each, "zone": came(found, row.name, each)[0], "why": came(found, row.name, each)[1]}
+            for each in after
+            if each not in before
+        ],
+        "remove": [
+            {"address": each, "zone": went(found, row.name, each)[0], "why": went(found, row.name, each)[1]}
+            for each in before
+            if each not in after
+        ],
+        "kept": [cells[1] for cells in kept_lines(found, row.name) if cells[0] == "!"],
+        "addresses": list(after),
+    }

@@ -1,0 +1,170 @@
+"""``fencepost plan``: what would be written now, by the very deciders that write it. Nothing is done.
+
+Preview and real run are one code path: the pools' pass and the planner's pass are those of the running roles, on ports
+that read and don't write. The file is taken as it stands now, loaded or not, so this is also the preview of a reload.
+"""
+
+import time
+from collections.abc import Mapping
+from typing import Any, NoReturn
+
+import msgspec
+from msgspec import Struct
+
+from fencepost.cli.loaded import loaded_in
+from fencepost.cli.talk import Talk
+from fencepost.core.effects import Publish, Wake
+from fencepost.core.events import Event, Woke
+from fencepost.core.fence import Marker
+from fencepost.core.judge import Kind, Pair, judge
+from fencepost.core.store import Head, Plan, Row
+from fencepost.core.traffic.dns_planner import DnsPlanner, PlannerSettings
+from fencepost.core.traffic.load_balancer import LoadBalancer, WriteMembership
+from fencepost.core.traffic.membership import Membership
+from fencepost.core.zone import Live
+from fencepost.ports import Inputs, StorePort, Unavailable
+from fencepost.roles import configuration
+from fencepost.roles.configuration import Loaded
+from fencepost.roles.load_balancer import LoadBalancers, PoolPass
+from fencepost.roles.planner import PlannerHands
+from fencepost.settings import Region
+from fencepost.settings.changes import too_much
+
+
+class ReadOnly:
+    """A store of which the inputs are what they would be; whatever writes is a defect."""
+
+    def __init__(self, store: StorePort | None, inputs: Inputs) -> None:
+        self._store = store
+        self._inputs = inputs
+
+    async def inputs(self) -> Inputs:
+        """What plans would be made from."""
+        return self._inputs
+
+    async def newest_rows(self, since: Head | None) -> Any:
+        """The store's; none where there is no store yet."""
+        return await self._store.newest_rows(since) if self._store is not None else (Head("0000"), ())
+
+    async def enacted(self, names: Any = None) -> Mapping[str, Any]:
+        """The store's."""
+        return await self._store.enacted(names) if self._store is not None else {}
+
+    async def reports(self, pool: str) -> Any:
+        """The store's."""
+        return await self._store.reports(pool) if self._store is not None else ()
+
+    def __getattr__(self, name: str) -> NoReturn:
+        raise AssertionError(f"a preview never calls {name}")
+
+
+class Preview(Struct):
+    """What would be done: the plan (None: nothing), and all that it was made from.
+
+    ``loaded`` is the configuration that runs (None: none yet), ``region`` the file's; ``before`` and ``after`` the
+    membership rows as they are and as the file would make them.
+    """
+
+    region: Region
+    loaded: Loaded | None
+    before: dict[str, Membership]
+    after: dict[str, Membership]
+    rows: dict[str, Row]
+    lives: dict[str, Live]
+    left_alone: dict[str, str]
+    plan: Plan | None
+    read_s: float
+    has_store: bool
+    refusals: tuple[str, ...]
+
+
+async def preview(talk: Talk) -> Preview:
+    """Read everything and decide, as the running roles would. Raises a ``PortError``."""
+    began = time.monotonic()
+    region = talk.region
+    store: StorePort | None = talk.store
+    dns = await talk.read_dns()
+    try:
+        inputs = await talk.within(talk.store.inputs(), "the store")
+    except Unavailable:
+        store, inputs = None, Inputs(0, b"", {}, {}, ())
+    loaded = loaded_in(inputs)
+    same = loaded is not None and loaded.region == region
+    would = (
+        loaded
+        if same and loaded is not None
+        else Loaded(region, (loaded.revision if loaded else 0) + 1, time.time_ns())
+    )
+    inputs = msgspec.structs.replace(inputs, config=configuration.encode(would))
+    before = {pool: msgspec.json.decode(body, type=Membership) for pool, (_, body) in inputs.membership.items() if body}
+    after = dict(before)
+    if not same:
+        after |= await passed(talk, would, ReadOnly(store, inputs), inputs)
+        made = {
+            pool: (inputs.membership.get(pool, (0, b""))[0] + 1, msgspec.json.encode(row))
+            for pool, row in after.items()
+        }
+        inputs = msgspec.structs.replace(inputs, membership=made)
+    hands = PlannerHands(
+        PlannerSettings("plan", region.owner, gather=region.dns.gather_ns), dns, ReadOnly(store, inputs)
+    )
+    plan = await decided(hands)
+    names = sorted({each.name for each in region.endpoints} | {row.name for row in (plan.rows if plan else ())})
+    lives = {name: dns.live(name) for name in names}
+    return Preview(
+        region,
+        loaded,
+        before,
+        after,
+        hands.rows,
+        lives,
+        {name: why for name in names if (why := alone(lives[name], hands.rows.get(name), region.owner))},
+        plan,
+        time.monotonic() - began,
+        store is not None,
+        too_much(loaded.region, region) if loaded is not None and not same else (),
+    )
+
+
+async def passed(talk: Talk, would: Loaded, store: ReadOnly, inputs: Inputs) -> dict[str, Membership]:
+    """Each pool's row as the load balancer's pass over the file's list would leave it."""
+    hands = LoadBalancers("plan", store, talk.dns)
+    found = {}
+    for pool in would.region.pools:
+        version, body = inputs.membership.get(pool.name, (0, b""))
+        row = msgspec.json.decode(body, type=Membership) if body else None
+        event = await hands.read(would, pool, PoolPass(pool.name), inputs, row, version)
+        for effect in LoadBalancer().on(event, time.time_ns()):
+            if isinstance(effect, WriteMembership):
+                found[pool.name] = effect.row
+    return found
+
+
+async def decided(hands: PlannerHands) -> Plan | None:
+    """The planner's own pass, up to where it would publish."""
+    planner = DnsPlanner(hands.settings)
+    event: Event = Woke()
+    while True:
+        answer: Event | None = None
+        for effect in planner.on(event, time.time_ns()):
+            if isinstance(effect, Publish):
+                return effect.plan
+            if isinstance(effect, Wake):
+                return None
+            answer = await hands.perform(effect)
+        if answer is None:
+            raise AssertionError("a planner's pass ended without an answer")
+        event = answer
+
+
+def alone(live: Live, row: Row | None, owner: str) -> str:
+    """Why the enactors would leave an endpoint alone, or ""."""
+    if live.marker is None and row is None:
+        return "unmarked records that are not known as ours" if not live.empty else ""
+    judgement = judge(Pair(live, row), owner)
+    return judgement.why if judgement.kind in (Kind.FOREIGN, Kind.ASK) else ""
+
+
+def marker_of(live: Live) -> Marker | None:
+    """Its marker, if it is a readable one."""
+    return live.marker if isinstance(live.marker, Marker) else None

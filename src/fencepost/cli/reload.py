@@ -1,0 +1,171 @@
+"""``fencepost reload``: the file as it is now becomes what the region runs on, or nothing changes.
+
+The file is checked whole first. A wrong one is refused, the running settings stay, and ``status`` says since when. What
+takes more than half a pool away at once, or leaves less than ``min_in`` in service, asks for ``--yes``.
+"""
+
+import os
+import time
+from contextlib import suppress
+from pathlib import Path
+
+from msgspec import Struct
+
+from fencepost.cli.flags import Config, Json, Timeout, Yes, duration
+from fencepost.cli.loaded import loaded_in, pools_in
+from fencepost.cli.regions import keep_region, running_beside, samples, shown
+from fencepost.cli.talk import Talk, answer, talk_about
+from fencepost.cli.terminal import moment
+from fencepost.core.traffic.membership import SERVING
+from fencepost.ports import Misconfigured, PortError, Refused
+from fencepost.roles import configuration
+from fencepost.roles.status.rejected import clear_rejected, put_rejected
+from fencepost.settings import Region, SettingsError, closing
+from fencepost.settings import load as load_file
+from fencepost.settings.changes import Changes, changes, too_much
+from fencepost.settings.lookup import find_config
+
+
+class Outcome(Struct, frozen=True):
+    """What a reload did: the revision that runs now, and what differs from before."""
+
+    revision: int
+    loaded_at: int
+    changed: Changes
+
+
+def reload(*, yes: Yes = False, timeout: Timeout = "10s", config: Config = None, json: Json = False) -> int:
+    """Take up region.toml as it is now. With a mistake in it the running settings stay (exit 2)."""
+    found = find_config(config, os.environ, Path.cwd(), samples())
+    if found is None:
+        raise Misconfigured("no region.toml here", where=str(Path.cwd()), hint="fencepost init    writes one")
+    patience = duration(timeout, "--timeout")
+    try:
+        region = load_file(shown(found.path))
+    except SettingsError as error:
+        running = running_beside(found.path)
+        if running is None:
+            raise
+        mistakes = error
+        return talk_about(running, patience, lambda ports: refuse(ports, mistakes))
+
+    async def work(talk: Talk) -> int:
+        outcome = await take_up(talk, region, yes=yes)
+        answer("\n".join(words(outcome)), document(outcome), as_json=json)
+        return 0
+
+    return talk_about(region, patience, work)
+
+
+async def refuse(talk: Talk, error: SettingsError) -> int:
+    """Make known that the file was refused, and raise it with when the running settings were loaded."""
+    loaded_at = ""
+    try:
+        loaded = loaded_in(await talk.within(talk.store.inputs(), "the store"))
+        loaded_at = moment(loaded.loaded_at) if loaded else ""
+        await talk.within(put_rejected(talk.store, error.what, time.time_ns()), "the store")
+    except PortError:
+        pass
+    error.hint = closing(error.mistakes, loaded_at)
+    error.args = (f"{error.what}\n{error.hint}",)
+    raise error
+
+
+async def take_up(talk: Talk, region: Region, *, yes: bool) -> Outcome:
+    """Load a checked file. Raises ``Refused`` if the region has never run, or it takes too much without a yes."""
+    inputs = await talk.within(talk.store.inputs(), "the store")
+    loaded = loaded_in(inputs)
+    if loaded is None:
+        raise Refused(
+            "this region has never run; it loads its file when it starts", where=region.path, hint="fencepost up"
+        )
+    serving = {
+        pool: frozenset(member.key for member in row.members if member.state in SERVING)
+        for pool, row in pools_in(inputs).items()
+    }
+    why = too_much(loaded.region, region, serving)
+    if why and not yes:
+        text = "; ".join(why)
+        await talk.within(put_rejected(talk.store, text, time.time_ns()), "the store")
+        raise Refused(f"{text}. Nothing was changed", where=region.path, hint="if you mean it:  fencepost reload --yes")
+    changed = changes(loaded.region, region)
+    now = await talk.within(configuration.put(talk.store, region, confirmed=yes), "the store")
+    await talk.within(clear_rejected(talk.store), "the store")
+    keep_region(region)
+    if not changed.nothing:
+        await talk.tell_history(region.name, f"reload: revision {now.revision}, {summary(changed)}", "")
+    return Outcome(now.revision, now.loaded_at, changed)
+
+
+def by_signal(region: Region) -> str:
+    """Reload at SIGHUP, without anybody to ask; what came of it, in a line. ``region`` says which file."""
+    text: list[str] = []
+    patience = 10_000_000_000
+
+    async def work(talk: Talk) -> int:
+        text.append("; ".join(line.strip() for line in words(await take_up(talk, fresh, yes=False))))
+        return 0
+
+    try:
+        fresh = load_file(shown(Path(region.path)))
+        talk_about(fresh, patience, work)
+    except SettingsError as error:
+        mistakes = error
+        with suppress(SettingsError):
+            talk_about(region, patience, lambda ports: refuse(ports, mistakes))
+        text.append(f"refused: {'; '.join(map(str, mistakes.mistakes[:3]))}. {mistakes.hint}")
+    except PortError as error:
+        text.append(f"refused: {error}{f'; {error.hint}' if error.hint else ''}")
+    return " ".join(text)
+
+
+def summary(changed: Changes) -> str:
+    """What differs, counted."""
+    new = sum(change.before is None for change in changed.targets)
+    left = len(changed.removed)
+    parts = (
+        (new, "target", "new"),
+        (left, "target", "gone"),
+        (len(changed.targets) - new - left, "target", "changed"),
+        (len(changed.endpoints), "endpoint", "changed"),
+        (len(changed.settings), "setting", "changed"),
+    )
+    said = [f"{count} {noun}{'s' if count != 1 else ''} {how}" for count, noun, how in parts if count]
+    return ", ".join(said) or "nothing differs"
+
+
+def words(outcome: Outcome) -> list[str]:
+    """What happened, in lines."""
+    changed = outcome.changed
+    if changed.nothing:
+        return [f"nothing differs from what was loaded at {moment(outcome.loaded_at)}"]
+    lines = [f"loaded as revision {outcome.revision}: {summary(changed)}"]
+    for target in changed.targets:
+        if target.before is None and target.after is not None:
+            lines.append(f"  + {target.after.address}  pool {target.pool}, zone {target.after.zone}")
+        elif target.after is None and target.before is not None:
+            lines.append(f"  - {target.before.address}  pool {target.pool}: your act, not counted against limits")
+    for endpoint in changed.endpoints:
+        if endpoint.after is None:
+            lines.append(f"  ! {endpoint.name} left the file; its records stay: fencepost withdraw {endpoint.name}")
+        elif endpoint.before is None:
+            lines.append(f"  + {endpoint.name}")
+    for setting in changed.settings:
+        restart = "  (needs a restart)" if setting.needs_restart else ""
+        lines.append(f"  {setting.path}: {setting.before} -> {setting.after}{restart}")
+    return lines
+
+
+def document(outcome: Outcome) -> dict[str, object]:
+    """What happened, for programs."""
+    changed = outcome.changed
+    return {
+        "done": "reload",
+        "revision": outcome.revision,
+        "new_targets": [each.after.address for each in changed.targets if each.before is None and each.after],
+        "gone_targets": [each.before.address for each in changed.removed if each.before],
+        "endpoints": [each.name for each in changed.endpoints],
+        "orphans": [each.name for each in changed.orphans],
+        "settings": [each.path for each in changed.settings],
+        "needs_restart": [each.path for each in changed.settings if each.needs_restart],
+    }

@@ -1,0 +1,188 @@
+"""``fencepost repair``: break glass. One fenced write straight to the provider, by a person.
+
+It needs region.toml and the provider, and nothing else: no planner, no enactor, no store, no API. What it writes stands
+until it is resumed, and heals if somebody empties it, for its marker carries it.
+"""
+
+import time
+from typing import NamedTuple
+
+from fencepost.cli import terminal
+from fencepost.cli.flags import Config, For, Json, Reason, Timeout, Yes, agree, duration, until
+from fencepost.cli.talk import Talk, answer, endpoint_name, talk_about
+from fencepost.cli.terminal import note
+from fencepost.core import repair as core
+from fencepost.core.fence import Generation, Marker
+from fencepost.core.instant import SECOND
+from fencepost.core.record_set import Content, content
+from fencepost.core.store import Row
+from fencepost.core.zone import Change, Live, withdraws
+from fencepost.ports import Misconfigured, PortError, Refused, Unavailable
+
+TRIES = 5
+"""A write refused because something had changed is read again and made again this often."""
+STORE_PATIENCE_S = 1.0
+
+
+class Source(NamedTuple):
+    """Where a set comes from, and as of which generation."""
+
+    content: Content
+    generation: Generation
+    whence: str
+
+
+def repair(
+    name: str,
+    *,
+    address: list[str] | None = None,
+    reason: Reason = None,
+    for_: For = None,
+    yes: Yes = False,
+    timeout: Timeout = "10s",
+    config: Config = None,
+    json: Json = False,
+) -> int:
+    """Write an endpoint's addresses straight to the DNS provider; nothing undoes it before `resume`.
+
+    Parameters
+    ----------
+    address
+        What it shall answer, once for each address. Without: the newest whole set that this machine remembers.
+    """
+    from fencepost.cli.regions import region_of
+
+    ends = until(for_, "ever")
+    return talk_about(
+        region_of(config, forgiving=True),
+        duration(timeout, "--timeout"),
+        lambda ports: work(ports, name, tuple(address or ()), why=reason or "", ends=ends, yes=yes, as_json=json),
+    )
+
+
+async def work(
+    talk: Talk, text: str, addresses: tuple[str, ...], *, why: str, ends: int, yes: bool, as_json: bool
+) -> int:
+    """Read, show, ask once, write, say."""
+    dns = await talk.read_dns()
+    name = endpoint_name(talk.region, text, tuple(dns.names()))
+    live = dns.live(name)
+    row, mark = await newest_row(talk, name)
+    source = chosen(talk, live, row, addresses)
+    change = made(talk, live, row, mark, source.content, ends)
+    stands = ", ".join(live.a + live.aaaa) or "nothing"
+    note(f"{name} answers {stands} now (gen {marker_text(live)}).")
+    note(f"It will answer {', '.join(change.content.addresses)} ({source.whence}), {terminal.until_text(ends)}.")
+    agree("Write it?", yes=yes)
+    change = await written(talk, change, row, mark, source.content, ends)
+    generation = change.marker.generation
+    await talk.tell_history(name, f"repair: {', '.join(change.content.addresses)}", why)
+    count = len(change.content.addresses)
+    answer(
+        f"{name} is repaired: gen {generation}, {count} addresses, {terminal.until_text(ends)}\n"
+        f"  back     fencepost resume {name}    gives it back to the planner",
+        {
+            "done": "repair",
+            "on": [name],
+            "generation": generation.number,
+            "epoch": generation.epoch,
+            "addresses": list(change.content.addresses),
+        },
+        as_json=as_json,
+    )
+    return 0
+
+
+async def newest_row(talk: Talk, name: str) -> tuple[Row | None, str]:
+    """The newest row and the store's four digits, if the store answers within a second; else None and zeros."""
+    import asyncio
+
+    try:
+        async with asyncio.timeout(STORE_PATIENCE_S):
+            head = await talk.store.head()
+            rows = await talk.store.rows_of(name)
+    except (PortError, TimeoutError) as error:
+        note(f"going on without the store ({error or 'no answer within 1 s'})")
+        return None, "0000"
+    return (rows[0] if rows else None), head.mark or "0000"
+
+
+def chosen(talk: Talk, live: Live, row: Row | None, addresses: tuple[str, ...]) -> Source:
+    """The set to write: the addresses given, or the newest whole set known here. Raises ``Refused`` if none is."""
+    endpoint = next((each for each in talk.region.endpoints if each.name == live.name), None)
+    ttl = endpoint.ttl_s if endpoint else live.ttl or talk.region.dns.ttl_s
+    if addresses:
+        try:
+            return Source(content(list(addresses), ttl), Generation(), "as you said")
+        except ValueError as error:
+            raise Refused(str(error), where="--address") from None
+    known = remembered(talk, live.name)
+    if row is not None and not row.content.empty:
+        known.append(Source(row.content, row.generation, f"the store's newest, gen {row.generation}"))
+    if isinstance(live.marker, Marker) and live.marker.content is not None and not live.marker.content.empty:
+        known.append(Source(live.marker.content, live.marker.generation, "as its marker says"))
+    known = [each for each in known if not each.content.empty]
+    if not known:
+        raise Refused(
+            "nothing on this machine remembers a whole set of it",
+            where=live.name,
+            hint=f"fencepost repair {live.name} --address 192.0.2.10 --address 192.0.2.11    (yours)",
+        )
+    return max(known, key=lambda each: each.generation)
+
+
+def remembered(talk: Talk, name: str) -> list[Source]:
+    """What the enactors' local files on this machine remember."""
+    from fencepost import assembly
+    from fencepost.roles.local_file import LocalFile
+
+    found = []
+    for path in sorted(assembly.state_folder(talk.region).glob("enactor-*.known")):
+        file = LocalFile(path)
+        known = file.recall(name)
+        file.close()
+        if known is not None:
+            found.append(Source(known.content, known.generation, f"gen {known.generation}, from {path.name}"))
+    return found
+
+
+def made(talk: Talk, live: Live, row: Row | None, mark: str, value: Content, ends: int) -> Change:
+    """The change. Raises ``Refused`` where a repair can't be right."""
+    if live.other:
+        raise Refused(f"a {live.other[0]} record stands there", where=live.name, hint="remove it first; it isn't ours")
+    try:
+        return core.repair(
+            live,
+            row,
+            value,
+            owner=talk.region.owner,
+            store=mark,
+            now=time.time_ns(),
+            until_s=-(-ends // SECOND),
+        )
+    except ValueError as error:
+        raise Refused(str(error), where=live.name) from None
+
+
+async def written(talk: Talk, change: Change, row: Row | None, mark: str, value: Content, ends: int) -> Change:
+    """Commit it; what changed meanwhile is read again and the repair made anew, a few times."""
+    for _ in range(TRIES):
+        try:
+            port = talk.dns.of(change.name)
+        except KeyError:
+            raise Misconfigured("lies in no domain of this region", where=change.name) from None
+        if await talk.within(port.commit((change,)), talk.server):
+            return change
+        note(f"{change.name} changed since it was read; reading again")
+        dns = await talk.read_dns()
+        change = made(talk, dns.live(change.name), row, mark, value, ends)
+    raise Unavailable(
+        f"it changed under each of {TRIES} attempts", where=change.name, hint="see who writes: fencepost history"
+    )
+
+
+def marker_text(live: Live) -> str:
+    """What its marker says, in a word or two."""
+    if isinstance(live.marker, Marker):
+        return f"{live.marker.generation}{', withdrawn' if withdraws(live.marker) else ''}"
+    return "unmarked" if live.marker is None else "another owner's"

@@ -1,0 +1,93 @@
+"""``fencepost rollback``: endpoints back to what an older plan gave them, held there for a time."""
+
+from typing import NamedTuple
+
+from fencepost.cli import holds
+from fencepost.cli.flags import Config, For, Json, Reason, Timeout, Yes, agree, duration, reason, until
+from fencepost.cli.talk import Talk, answer, endpoint_name, talk
+from fencepost.cli.terminal import note, until_text
+from fencepost.core.record_set import Content
+from fencepost.core.zone import lacks_family
+from fencepost.ports import Refused
+
+
+class Step(NamedTuple):
+    """One endpoint's way back."""
+
+    name: str
+    before: holds.Standing
+    content: Content
+    number: int
+
+
+def rollback(
+    generation: int,
+    *names: str,
+    reason: Reason = None,
+    for_: For = None,
+    yes: Yes = False,
+    timeout: Timeout = "10s",
+    config: Config = None,
+    json: Json = False,
+) -> int:
+    """Put endpoints back to what they had as of plan GENERATION: those named, or all that have changed since.
+
+    Refused whole if one of these sets is no longer kept, or would leave a published family without an address.
+    """
+    return talk(
+        config,
+        duration(timeout, "--timeout"),
+        lambda ports: work(ports, generation, names, why=reason, ends=until(for_, "1h"), yes=yes, as_json=json),
+    )
+
+
+async def work(
+    talk: Talk, generation: int, names: tuple[str, ...], *, why: str | None, ends: int, yes: bool, as_json: bool
+) -> int:
+    """Look up, show, ask, order, wait."""
+    chosen = [endpoint_name(talk.region, name) for name in names] or sorted(each.name for each in talk.region.endpoints)
+    steps = [step for name in chosen if (step := await step_of(talk, name, generation, asked=bool(names)))]
+    if not steps:
+        raise Refused(f"nothing has changed since plan {generation}", hint="fencepost history    lists the plans")
+    for step in steps:
+        live = step.before.live
+        now, then = set(live.a + live.aaaa), set(step.content.addresses)
+        moved = [f"+{each}" for each in sorted(then - now)] + [f"-{each}" for each in sorted(now - then)]
+        what = " ".join(moved) or "weights or ttl"
+        note(f" {step.name}   gen {step.before.generation} -> as of plan {step.number}: {what}")
+    note(f"Held so {until_text(ends)}; health doesn't take addresses out of it meanwhile.")
+    why = reason(why, f"rollback {generation}")
+    agree(f"Roll back {len(steps)} endpoint{'s' if len(steps) > 1 else ''}?", yes=yes)
+    for step in steps:
+        placing = holds.order("rollback", step.name, talk, why, content=step.content, until=ends)
+        await talk.within(talk.store.put_order(placing), "the store")
+        await talk.tell_history(step.name, f"rollback to plan {step.number}", why)
+    done = [await holds.placed(talk, step.name, "rollback", step.before.generation) for step in steps]
+    lines = [
+        f"{step.name} is as of plan {step.number} again (gen {marker.generation}) {until_text(ends)}"
+        for step, marker in zip(steps, done, strict=True)
+    ]
+    lines.append(f"  back     fencepost resume {steps[0].name if len(steps) == 1 else '--all'}")
+    answer("\n".join(lines), {"done": "rollback", "on": [step.name for step in steps]}, as_json=as_json)
+    return 0
+
+
+async def step_of(talk: Talk, name: str, generation: int, *, asked: bool) -> Step | None:
+    """One endpoint's way back; None if it hasn't changed since. Raises ``Refused`` if it can't go."""
+    before = await holds.standing(talk, name)
+    rows = await talk.within(talk.store.rows_of(name), "the store")
+    if not rows:
+        raise Refused("no plan of it is kept", where=name)
+    then = next((row for row in rows if row.generation.number <= generation), None)
+    if then is None:
+        oldest = rows[-1].generation.number
+        hint = f"the oldest kept is plan {oldest}; name the endpoints that can go back"
+        raise Refused(f"what it had as of plan {generation} is no longer kept; nothing was done", where=name, hint=hint)
+    if then.digest == rows[0].digest and rows[0].hold is None:
+        if asked:
+            raise Refused(f"has not changed since plan {generation}; nothing was done", where=name)
+        return None
+    if then.content.empty or lacks_family(then.content, rows[0].families):
+        what = f"as of plan {generation} it had no address in a family it publishes now; nothing was done"
+        raise Refused(what, where=name, hint=f"to take it away: fencepost withdraw {name}")
+    return Step(name, before, then.content, then.generation.number)

@@ -1,0 +1,170 @@
+"""The status document in lines, for ``status`` and the screen of ``up``. Pure: a document and a time in, text out."""
+
+from fencepost.cli.terminal import moment, styled, table
+from fencepost.core.instant import SECOND, Instant
+from fencepost.roles.status.document import EndpointStatus, PoolStatus, RoleStatus, Status, instant
+from fencepost.settings.units import spoken
+
+UNKNOWN = "?"
+VERDICTS = {"ok": "green", "working": "yellow", "attention": "red"}
+
+
+def endpoint_table(status: Status, now: Instant, tail: str = "") -> list[str]:
+    """The endpoints, one a line; ``tail`` stands at the right of the head line."""
+    rows: list[tuple[str, ...]] = [("ENDPOINT", "GEN", "IN DNS", "KEPT", "OUT", "WRITTEN BY")]
+    rows += [endpoint_row(each, status, now) for each in status.endpoints]
+    lines = [
+        f" {cells[0]:<17} {cells[1]:>4}  {cells[2]:<8} {cells[3]:>4} {cells[4]:>4}  {cells[5]}"
+        for cells in widened(rows)
+    ]
+    lines[0] = f"{lines[0]:<63}{tail}".rstrip()
+    return lines
+
+
+def widened(rows: list[tuple[str, ...]]) -> list[tuple[str, ...]]:
+    """Rows of which the first and third columns are padded to their widest."""
+    first, third = max(len(row[0]) for row in rows), max(len(row[2]) for row in rows)
+    return [(f"{row[0]:<{first}}", row[1], f"{row[2]:<{third}}", *row[3:]) for row in rows]
+
+
+def endpoint_row(each: EndpointStatus, status: Status, now: Instant) -> tuple[str, ...]:
+    """One endpoint's cells."""
+    pool = next((pool for pool in status.pools if pool.name == each.pool), None)
+    count = UNKNOWN if each.addresses is None else str(len(each.addresses))
+    shown = f"{count} of {pool.targets}" if pool is not None else count
+    by = (each.written_by or "").replace("/", " ") or UNKNOWN
+    if each.written_at is not None:
+        by += f", {spoken(max(0, now - instant(each.written_at)))} ago"
+    if each.state == "withdrawn":
+        shown = "withdrawn"
+    elif each.state == "foreign":
+        shown, by = "foreign", "another owner"
+    elif each.as_planned is False:
+        by += " (not as planned)"
+    generation = UNKNOWN if each.generation is None else str(each.generation)
+    return each.name, generation, shown, str(len(each.kept)), str(len(each.out)), by
+
+
+def pool_line(pool: PoolStatus, status: Status) -> str:
+    """A pool's numbers and limits."""
+    parts = [f"{pool.targets} targets, {known(pool.dead)} dead"]
+    if pool.kept:
+        parts.append(f"{pool.kept} kept")
+    if pool.pending:
+        parts.append(f"{pool.pending} pending")
+    if pool.drained:
+        parts.append(f"{pool.drained} drained")
+    text = ", ".join(parts) + f"; automation may take out {known(pool.max_out)} (max_out)"
+    if pool.budget is not None:
+        text += f"; budget {pool.budget:.1f}"
+        if pool.budget_next_s is not None:
+            text += f", the next in {spoken(int(pool.budget_next_s * SECOND))}"
+    for flag, word in ((pool.panic, "fail open: nothing is removed"), (pool.suspect, "suspect")):
+        if flag:
+            text += f"; {styled(word, 'yellow')}"
+    if pool.mode not in (None, "enabled"):
+        text += f"; {styled(str(pool.mode), 'yellow')}"
+    elif status.mode != "enabled":
+        text += f"; {styled(status.mode, 'yellow')}"
+    return f" POOL {pool.name}  {text}"
+
+
+def known(value: float | None) -> str:
+    """A number, or that it isn't known."""
+    return UNKNOWN if value is None else f"{value:g}"
+
+
+def zone_table(status: Status, targets: dict[str, list[tuple[str, int | None]]] | None = None) -> list[str]:
+    """The zones: checker, enactor, and (where stand-ins for targets run here) each target with its pid."""
+    roles = {role.name: role for role in status.roles}
+    zones = sorted({role.name.partition("/")[2] for role in status.roles if "/" in role.name})
+    head = ("ZONE", "CHECKER", "ENACTOR", "TARGETS (pid)") if targets else ("ZONE", "CHECKER", "ENACTOR")
+    rows: list[tuple[str, ...]] = [head]
+    for zone in zones:
+        checker, enactor = roles.get(f"checker/{zone}"), roles.get(f"enactor/{zone}")
+        row: tuple[str, ...] = (f"{zone:<4}", checker_text(status, zone, checker), role_text(enactor))
+        if targets:
+            listed = (f"{address} ({pid or 'down'})" for address, pid in targets.get(zone, ()))
+            row += ("  ".join(f"{each:<17}" for each in listed),)
+        rows.append(row)
+    return table(rows)
+
+
+def checker_text(status: Status, zone: str, role: RoleStatus | None) -> str:
+    """A zone's checker: how its process is, else how its votes are taken."""
+    if role is None or role.state != "up":
+        return role.state if role else UNKNOWN
+    states = sorted({each.state for each in status.checkers if each.zone == zone})
+    return ", ".join(states) or "starting"
+
+
+def role_text(role: RoleStatus | None) -> str:
+    """A role's process."""
+    if role is None:
+        return UNKNOWN
+    return f"{'ok' if role.state == 'up' else role.state} (pid {role.pid})" if role.pid else role.state
+
+
+def problem_lines(status: Status) -> list[str]:
+    """What isn't as it should be, those for a person first, each with what to try."""
+    lines = []
+    for each in sorted(status.problems, key=lambda problem: (not problem.needs_person, problem.id, problem.on)):
+        word = styled("attention", "red") if each.needs_person else styled("note", "yellow")
+        since = f" since {moment(instant(each.since))}" if each.since else ""
+        lines.append(f" {word}  {each.on}: {each.what}{since}")
+        if each.try_:
+            lines.append(f"   try      {each.try_}")
+    return lines
+
+
+def override_lines(status: Status) -> list[str]:
+    """What persons said, and until when."""
+    lines = []
+    for each in status.overrides:
+        until = f"until {moment(instant(each.until))}" if each.until else "until you resume it"
+        who = f"; by {each.by}: {each.reason}" if each.by else ""
+        lines.append(f" {each.what:<9} {each.on}  {until}{who}")
+    return lines
+
+
+def other_role_lines(status: Status) -> list[str]:
+    """Roles without a zone that aren't up."""
+    return [
+        f" {role.name} is {role.state}{f': {role.last_error}' if role.last_error else ''}"
+        for role in status.roles
+        if "/" not in role.name and role.state != "up"
+    ]
+
+
+def promise_line(status: Status) -> str:
+    """What was promised and seen to hold; "" while nobody has looked."""
+    checked = {name: each for name, each in status.promises.items() if each.held is not None}
+    broken = sorted(name for name, each in checked.items() if not each.held)
+    if broken:
+        return " " + styled(f"BROKEN: {', '.join(broken)}", "red")
+    if not checked:
+        return ""
+    empty = checked.get("never_empty")
+    times = f" (never_empty {empty.times_checked:,} checks)" if empty and empty.times_checked else ""
+    return f" {len(checked)} promises held{times}"
+
+
+def status_lines(status: Status, now: Instant) -> list[str]:
+    """The whole document for people, at 100 columns."""
+    counts = f"fenced {known(status.fenced)} · restarts {known(status.restarts)}"
+    plan = f" · plan {status.plan}" if status.plan is not None else ""
+    verdict = styled(status.verdict, VERDICTS[status.verdict])
+    head = f"{styled(status.region, 'bold')} · {verdict}{plan} · {status.provider} · mode {status.mode}"
+    lines = [f"{head} · {moment(instant(status.at))}"]
+    lines += problem_lines(status)
+    if status.endpoints:
+        lines += endpoint_table(status, now, counts)
+    lines += [pool_line(pool, status) for pool in status.pools]
+    if status.roles:
+        lines += zone_table(status)
+    lines += other_role_lines(status)
+    overrides = override_lines(status)
+    if overrides:
+        lines += [" PLACED BY PERSONS", *overrides]
+    held = promise_line(status)
+    return lines + ([held] if held else [])

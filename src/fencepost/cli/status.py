@@ -1,0 +1,128 @@
+"""``fencepost status``: what is in DNS, what is out, and whether a person is needed (exit 1)."""
+
+import asyncio
+import os
+import time
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from fencepost.cli.flags import Config, Json, Timeout, duration
+from fencepost.cli.looking import SOURCES, from_api, without_api
+from fencepost.cli.regions import region_of, shown
+from fencepost.cli.talk import Talk, talk_about
+from fencepost.cli.terminal import interactive, note, say, styled
+from fencepost.core.instant import Duration
+from fencepost.ports import PortError, Unavailable
+from fencepost.roles.status.document import Status, encode, status_schema
+from fencepost.settings import Region
+
+EVERY_S = 1.0
+
+
+def status(
+    *,
+    watch: Annotated[bool, Parameter(name=["--watch", "-w"])] = False,
+    schema: bool = False,
+    verbose: Annotated[bool, Parameter(name=["--verbose", "-v"])] = False,
+    timeout: Timeout = "10s",
+    config: Config = None,
+    json: Json = False,
+) -> int:
+    """Show the region as it is. Exit 1 only if a person is needed.
+
+    Parameters
+    ----------
+    watch
+        Go on, each second.
+    schema
+        Print the JSON Schema of --json, and nothing else.
+    verbose
+        Also where each setting came from, and how old each input is.
+    """
+    if schema:
+        import json as json_text
+
+        say(json_text.dumps(status_schema(), indent=1))
+        return 0
+    region, patience = region_of(config, forgiving=True), duration(timeout, "--timeout")
+    if watch:
+        return watching(region, patience, as_json=json)
+    found = look(region, patience)
+    tell(found, as_json=json)
+    if verbose and not json:
+        explain_settings(region, config, found)
+    return 1 if found.verdict == "attention" else 0
+
+
+def look(region: Region, patience: Duration) -> Status:
+    """The document, from as near as it can be had. Raises ``Unavailable``."""
+    try:
+        return from_api(region, patience)
+    except Unavailable:
+        found: list[Status] = []
+
+        async def work(talk: Talk) -> int:
+            found.append(await without_api(talk))
+            return 0
+
+        talk_about(region, patience, work)
+        return found[0]
+
+
+def tell(found: Status, *, as_json: bool) -> None:
+    """Print a document."""
+    if as_json:
+        say(encode(found).decode())
+        return
+    from fencepost.cli.screen import status_lines
+
+    if found.source in SOURCES:
+        say(styled(SOURCES[found.source], "yellow"))
+    say("\n".join(status_lines(found, time.time_ns())))
+
+
+def watching(region: Region, patience: Duration, *, as_json: bool) -> int:
+    """The same each second, until Ctrl-C: in place on a terminal, else one after the other."""
+    last = 0
+    try:
+        while True:
+            try:
+                found = look(region, patience)
+            except PortError as error:
+                note(str(error))
+                last = 3
+            else:
+                if interactive() and not as_json:
+                    print("\x1b[H\x1b[2J", end="")
+                tell(found, as_json=as_json)
+                last = 1 if found.verdict == "attention" else 0
+            time.sleep(EVERY_S)
+    except (KeyboardInterrupt, asyncio.CancelledError):
+        return last
+
+
+def explain_settings(region: Region, flag: str | None, found: Status) -> None:
+    """Where each setting came from."""
+    from pathlib import Path
+
+    from fencepost import assembly
+    from fencepost.cli.regions import samples
+    from fencepost.settings.lookup import VARIABLE, find_config
+
+    named = flag if flag != os.environ.get(VARIABLE) else None
+    place = find_config(named, os.environ, Path.cwd(), samples())
+    say(f" file      {shown(Path(region.path))} (by {place.by if place else 'what runs here'})")
+    if found.config.loaded_at:
+        say(f" loaded    {found.config.loaded_at}")
+    if found.config.rejected_at:
+        say(f" refused   {found.config.rejected_at}: {found.config.rejected_for}")
+    say(f" store     {region.store.kind}, {shown(Path(region.store.path))}")
+    by = "$STATE_DIRECTORY" if os.environ.get("STATE_DIRECTORY") else "beside the file"
+    say(f" state     {shown(assembly.state_folder(region))} (by {by})")
+    say(f" API       http://{region.api.listen}")
+    for name in sorted(os.environ):
+        if name.startswith("FENCEPOST_") and name != VARIABLE:
+            say(f" ${name} is set and stands for --{name.removeprefix('FENCEPOST_').lower().replace('_', '-')}")
+    for what, age in (("store", found.ages.store_s), ("DNS", found.ages.dns_s), ("observer", found.ages.observer_s)):
+        say(f" {what:<9} {'not read' if age is None else f'read {age:.1f} s before'}")

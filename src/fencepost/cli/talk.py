@@ -1,0 +1,155 @@
+"""What a command talks to: its region's store and DNS, opened when first used, each call within ``--timeout``."""
+
+import asyncio
+import json
+import time
+from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import suppress
+from typing import Any, TypeVar
+
+from fencepost.cli.flags import author
+from fencepost.cli.regions import region_of
+from fencepost.cli.terminal import interactive, note, say
+from fencepost.core.instant import SECOND, Duration
+from fencepost.core.names import normalise
+from fencepost.ports import HistoryRow, PortError, Refused, StorePort, Unavailable
+from fencepost.roles.domains import Domains
+from fencepost.settings import Region
+
+T = TypeVar("T")
+LOOK_EVERY_S = 0.1
+PENDING_AFTER_S = 1.0
+SAY_EVERY_S = 10.0
+
+
+class Talk:
+    """A region's ports for the length of one command."""
+
+    def __init__(self, region: Region, timeout: Duration) -> None:
+        self.region = region
+        self.timeout = timeout
+        self.by = author()
+        self._store: StorePort | None = None
+        self._dns: Domains | None = None
+
+    @property
+    def store(self) -> StorePort:
+        """The store. One that is away raises from its calls."""
+        from fencepost import assembly
+
+        if self._store is None:
+            self._store = assembly.open_store(self.region)
+        return self._store
+
+    @property
+    def dns(self) -> Domains:
+        """The region's domains. Raises ``Misconfigured`` for a key that can't be read."""
+        from fencepost import assembly
+
+        if self._dns is None:
+            self._dns = Domains(dict(assembly.open_dns(self.region)))
+        return self._dns
+
+    async def within(self, call: Awaitable[T], whom: str) -> T:
+        """A call's answer within ``--timeout``. Raises ``Unavailable`` naming who didn't answer."""
+        try:
+            async with asyncio.timeout(self.timeout / SECOND):
+                return await call
+        except TimeoutError:
+            hint = "a longer --timeout waits longer"
+            raise Unavailable(f"no answer within {self.timeout / SECOND:g} s", where=whom, hint=hint) from None
+
+    async def read_dns(self) -> Domains:
+        """Every domain, as it stands now."""
+        await self.within(self.dns.read(), self.server)
+        return self.dns
+
+    @property
+    def server(self) -> str:
+        """The DNS server, for people."""
+        place = self.region.dns.listen if self.region.dns.provider == "embedded" else self.region.dns.server
+        return f"DNS at {place}"
+
+    async def until(self, look: Callable[[], Coroutine[Any, Any, T | None]], pending: str) -> T:
+        """Look until there is something to see; say meanwhile that it is pending.
+
+        What fails on the way is looked at again. Raises ``Unavailable`` when the time is over.
+        """
+        began = time.monotonic()
+        due, last = began + PENDING_AFTER_S, ""
+        while True:
+            try:
+                found = await look()
+            except PortError as error:
+                found, last = None, str(error)
+            if found is not None:
+                return found
+            now = time.monotonic()
+            if now - began >= self.timeout / SECOND:
+                why = f" ({last})" if last else ""
+                raise Unavailable(
+                    f"{pending}; it stands in the store and is carried out as soon as that can be{why}",
+                    where=f"still pending after {self.timeout / SECOND:g} s",
+                    hint="fencepost status    says who isn't up",
+                )
+            if now >= due:
+                note(f"pending: {pending}")
+                due = float("inf") if interactive() else now + SAY_EVERY_S
+            await asyncio.sleep(LOOK_EVERY_S)
+
+    async def tell_history(self, on: str, text: str, reason: str) -> None:
+        """Write who did what and why into the history; costs nothing where the store is away."""
+        row = HistoryRow("operator", on, self.by, f"{text}; reason: {reason}" if reason else text, time.time_ns())
+        with suppress(PortError):
+            await self.within(self.store.note([row]), "the store")
+
+    async def close(self) -> None:
+        """Let go of everything."""
+        if self._store is not None:
+            await self._store.close()
+        if self._dns is not None:
+            for port in self._dns.ports.values():
+                await port.close()
+
+
+def talk(config: str | None, timeout: Duration, work: Callable[[Talk], Coroutine[Any, Any, int]]) -> int:
+    """Do a command's work with its region's ports; its exit code."""
+    return talk_about(region_of(config, forgiving=True), timeout, work)
+
+
+def talk_about(region: Region, timeout: Duration, work: Callable[[Talk], Coroutine[Any, Any, int]]) -> int:
+    """Do a command's work about a region that is known already; its exit code."""
+
+    async def whole() -> int:
+        ports = Talk(region, timeout)
+        try:
+            return await work(ports)
+        finally:
+            await ports.close()
+
+    return asyncio.run(whole())
+
+
+def answer(text: str, document: dict[str, Any], *, as_json: bool) -> None:
+    """The answer on stdout: words, or the one document."""
+    say(json.dumps(document) if as_json else text)
+
+
+def endpoint_name(region: Region, text: str, also: tuple[str, ...] = ()) -> str:
+    """The endpoint that a word means: in the file, or among ``also``. Raises ``Refused`` naming the nearest."""
+    from difflib import get_close_matches
+
+    names = sorted({endpoint.name for endpoint in region.endpoints} | set(also))
+    try:
+        name = normalise(text)
+    except ValueError as error:
+        raise Refused(f"{text!r} is no name: {error}") from None
+    if name in names:
+        return name
+    short = [each for each in names if each.partition(".")[0] == name]
+    if len(short) == 1:
+        return short[0]
+    close = get_close_matches(name, names, n=1, cutoff=0.5)
+    raise Refused(
+        f"no endpoint is called {text}", hint=f"did you mean {close[0]}?" if close else "fencepost status  lists them"
+    )

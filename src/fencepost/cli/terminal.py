@@ -1,0 +1,116 @@
+"""Streams and terminals: the answer on stdout, notes and questions on stderr, colour where it helps and never alone."""
+
+import os
+import sys
+import time
+from typing import TextIO
+
+from fencepost.core.instant import SECOND, Instant
+from fencepost.settings.units import spoken
+
+STYLES = {"bold": "1", "dim": "2", "red": "1;31", "yellow": "33", "green": "32", "cyan": "36"}
+_PLAIN = str.maketrans({"·": "-", "×": "x", "–": "-", "→": "->", "…": "...", "█": "#"})
+_LOCAL = "FENCEPOST_LOCAL"
+
+
+def interactive(stream: TextIO | None = None) -> bool:
+    """Whether a person sits at a stream (stdout unless another is given)."""
+    stream = stream or sys.stdout
+    return stream.isatty() and os.environ.get("TERM") != "dumb"
+
+
+def coloured(stream: TextIO | None = None) -> bool:
+    """Whether to colour: NO_COLOR and FORCE_COLOR as their sites say, else on a terminal."""
+    if os.environ.get("NO_COLOR"):
+        return False
+    return bool(os.environ.get("FORCE_COLOR")) or interactive(stream)
+
+
+def take_global(words: list[str]) -> list[str]:
+    """The words without ``--color`` and ``--local``, which hold everywhere and go into the environment.
+
+    Raises ``ValueError`` if ``--color`` is given another word than auto, always, never.
+    """
+    left, at = [], 0
+    asked = os.environ.get("FENCEPOST_COLOR", "auto")
+    while at < len(words):
+        word = words[at]
+        if word == "--":
+            left += words[at:]
+            break
+        if word == "--local":
+            os.environ[_LOCAL] = "1"
+        elif word == "--color" or word.startswith("--color="):
+            value = word.partition("=")[2]
+            if "=" not in word:
+                at += 1
+                value = words[at] if at < len(words) else ""
+            asked = value
+        else:
+            left.append(word)
+        at += 1
+    if asked not in ("auto", "always", "never"):
+        raise ValueError(f"--color {asked}: write auto, always or never")
+    if asked == "always":
+        os.environ["FORCE_COLOR"] = "1"
+        os.environ.pop("NO_COLOR", None)
+    elif asked == "never":
+        os.environ["NO_COLOR"] = "1"
+    return left
+
+
+def styled(text: str, style: str, stream: TextIO | None = None) -> str:
+    """The text in a style, if the stream shows styles."""
+    return f"\x1b[{STYLES[style]}m{text}\x1b[0m" if text and coloured(stream) else text
+
+
+def say(text: str, stream: TextIO | None = None) -> None:
+    """Print a text, in ASCII where the locale can't do better."""
+    stream = stream or sys.stdout
+    encoding = (stream.encoding or "ascii").lower().replace("-", "")
+    if encoding != "utf8":
+        text = text.translate(_PLAIN).encode(stream.encoding or "ascii", "replace").decode(stream.encoding or "ascii")
+    print(text, file=stream, flush=True)
+
+
+def note(text: str) -> None:
+    """Progress or a note, on stderr."""
+    say(text, sys.stderr)
+
+
+def clock(at: Instant, *, day: bool = False) -> str:
+    """A time of day to the millisecond (UTC, or local with ``--local``); with its day where that isn't today's."""
+    seconds, rest = divmod(at, SECOND)
+    convert = time.localtime if os.environ.get(_LOCAL) else time.gmtime
+    moment, now = convert(seconds), convert()
+    text = time.strftime("%H:%M:%S", moment) + f".{rest // 1_000_000:03d}"
+    return time.strftime("%Y-%m-%d ", moment) + text if day and moment[:3] != now[:3] else text
+
+
+def moment(at: Instant) -> str:
+    """A time of day to the second, with its day where that isn't today's, and the zone it is in."""
+    convert = time.localtime if os.environ.get(_LOCAL) else time.gmtime
+    then, now = convert(at // SECOND), convert()
+    day = time.strftime("%Y-%m-%d ", then) if then[:3] != now[:3] else ""
+    return day + time.strftime("%H:%M:%S", then) + ("" if os.environ.get(_LOCAL) else " UTC")
+
+
+def until_text(until: Instant) -> str:
+    """When something ends, in words: its time and how long that is, or that only a person ends it."""
+    if not until:
+        return "until you resume it"
+    return f"until {moment(until)} (in {spoken(max(0, until - time.time_ns()))})"
+
+
+def ago(at: Instant) -> str:
+    """How long ago a time was."""
+    return f"{spoken(max(0, time.time_ns() - at))} ago"
+
+
+def table(rows: list[tuple[str, ...]], indent: str = " ") -> list[str]:
+    """Rows as aligned columns, two spaces apart; the last column is left as it is."""
+    widths = [max(len(row[at]) for row in rows if at < len(row)) for at in range(max(map(len, rows), default=0))]
+    return [
+        indent + "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=False)).rstrip()
+        for row in rows
+    ]

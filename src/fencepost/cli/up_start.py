@@ -1,0 +1,118 @@
+"""Clashes that are looked for before anything is started: a port, a region or an owner that is in use already."""
+
+import fcntl
+import hashlib
+import os
+import socket
+import tempfile
+from pathlib import Path
+
+from fencepost.cli.flags import agree
+from fencepost.cli.regions import refuse_if_running, shown
+from fencepost.ports import Misconfigured
+from fencepost.settings import Region
+
+
+def refuse_clashes(region: Region, folder: Path, *, with_targets: bool) -> None:
+    """Raise ``Misconfigured`` (exit 2) for the first clash, naming whose it is and what to do."""
+    refuse_if_running(folder)
+    if region.dns.provider == "embedded" and region.dns.listen is not None:
+        refuse_taken(region.dns.listen.host, region.dns.listen.port, "[dns] listen", region, udp=True)
+    refuse_taken(region.api.listen.host, region.api.listen.port, "[api] listen", region)
+    if with_targets:
+        for pool in region.pools:
+            for target in pool.targets:
+                refuse_taken(target.address, target.port or pool.probe.url.port, f"target of pool {pool.name}", region)
+    os.close(hold_owner(region))
+
+
+def refuse_taken(host: str, port: int, what: str, region: Region, *, udp: bool = False) -> None:
+    """Raise ``Misconfigured`` if an address and port can't be listened on."""
+    for kind in (socket.SOCK_STREAM, socket.SOCK_DGRAM) if udp else (socket.SOCK_STREAM,):
+        try:
+            families = socket.getaddrinfo(host, port, type=kind)
+        except OSError as error:
+            raise Misconfigured(f"{host} is no address of this machine ({error.strerror})", where=what) from None
+        family, _, _, _, place = families[0]
+        with socket.socket(family, kind) as probe:
+            if kind == socket.SOCK_STREAM:
+                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind(place)
+            except OSError as error:
+                by = holder(port)
+                text = f"{host}:{port} is taken{f', by {by}' if by else ''}"
+                if error.errno != 98:  # EADDRINUSE
+                    text = f"{host}:{port} can't be listened on: {error.strerror}"
+                hint = f"end that, or write another port in {shown(Path(region.path))}"
+                raise Misconfigured(text, where=what, hint=hint) from None
+
+
+def holder(port: int) -> str:
+    """The process that listens on a port, as far as /proc tells: "pid 4711 (named)"; "" if it doesn't."""
+    inodes = set()
+    for table in ("tcp", "tcp6", "udp", "udp6"):
+        try:
+            lines = Path(f"/proc/net/{table}").read_text().splitlines()[1:]
+        except OSError:
+            continue
+        for line in lines:
+            fields = line.split()
+            listens = fields[3] == "0A" or table.startswith("udp")
+            if listens and int(fields[1].rpartition(":")[2], 16) == port:
+                inodes.add(f"socket:[{fields[9]}]")
+    for folder in Path("/proc").iterdir():
+        if not folder.name.isdigit():
+            continue
+        try:
+            if any(os.readlink(fd) in inodes for fd in (folder / "fd").iterdir()):
+                return f"pid {folder.name} ({(folder / 'comm').read_text().strip()})"
+        except OSError:
+            continue
+    return ""
+
+
+def hold_owner(region: Region) -> int:
+    """Hold the lock of this owner at this server and domain, for as long as the descriptor is open.
+
+    The same owner at another server is another's business: their markers never meet. Raises ``Misconfigured`` if
+    another region on this machine holds it.
+    """
+    place = region.dns.listen if region.dns.provider == "embedded" else region.dns.server
+    key = hashlib.sha256(f"{place} {' '.join(sorted(region.dns.domains))}".encode()).hexdigest()[:12]
+    folder = Path(os.environ.get("XDG_RUNTIME_DIR") or tempfile.gettempdir())
+    path = folder / f"fencepost-{region.owner}-{key}.lock"
+    flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+    try:
+        fd = os.open(path, flags, 0o644)
+    except PermissionError:
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        other = os.read(fd, 4096).decode(errors="replace").strip()
+        os.close(fd)
+        raise Misconfigured(
+            f'owner "{region.owner}" is in use for {", ".join(region.dns.domains)} at {place} already, by {other}',
+            where=region.path,
+            hint="no two regions share an owner: write another in [region], or end that one",
+        ) from None
+    if os.access(path, os.W_OK):
+        os.ftruncate(fd, 0)
+        os.pwrite(fd, f"{region.path} (pid {os.getpid()})\n".encode(), 0)
+    return fd
+
+
+def ask_once(region: Region, folder: Path, *, yes: bool) -> None:
+    """Before the first write to a provider that isn't on this machine, ask. Raises as :func:`flags.agree` does."""
+    import ipaddress
+
+    place, agreed = region.dns.server, folder / "agreed"
+    if region.dns.provider == "embedded" or place is None or agreed.exists():
+        return
+    if ipaddress.ip_address(place.host).is_loopback:
+        return
+    names = ", ".join(endpoint.name for endpoint in region.endpoints[:5])
+    agree(f"This writes {names} at {place} (fencepost plan shows what). Start?", yes=yes)
+    folder.mkdir(parents=True, exist_ok=True)
+    agreed.write_text(f"{place}\n")
