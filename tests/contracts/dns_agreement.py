@@ -1,6 +1,6 @@
 """Random domains, hands and batches on a stage, beside :func:`~fencepost.core.zone.transact`: both must agree."""
 
-from dns_contract import Stage, change, marker
+from dns_scene import Stage, change, marker
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -34,17 +34,19 @@ def steps(draw: st.DrawFn) -> tuple[dict[str, Live], list[tuple[str, int, tuple[
 
 
 def check_agreement(stage: Stage) -> None:
-    """Run the property on one stage."""
+    """Run the property on one stage; and see that batches were applied, and refused."""
+    outcomes: set[bool] = set()
 
     @given(first=st.tuples(*map(lives, NAMES)), run=st.lists(steps(), min_size=1, max_size=6))
     @settings(max_examples=40, deadline=None, database=None, suppress_health_check=[HealthCheck.nested_given])
     def agree(first: tuple[Live, ...], run: Run) -> None:
-        stage.run(lambda: act(stage, first, run))
+        stage.run(lambda: act(stage, first, run, outcomes))
 
     agree()
+    assert outcomes == {True, False}
 
 
-async def act(stage: Stage, first: tuple[Live, ...], run: Run) -> None:
+async def act(stage: Stage, first: tuple[Live, ...], run: Run, outcomes: set[bool]) -> None:
     """Play one run: outcome, records and the names that a read reports are the reference's, exactly."""
     await stage.hand(*first)
     port = stage.port()
@@ -60,6 +62,7 @@ async def act(stage: Stage, first: tuple[Live, ...], run: Run) -> None:
         )
         replaced = transact(domain, batch)
         assert await port.commit(batch) is (replaced is not None)
+        outcomes.add(replaced is not None)
         domain |= replaced or {}
         changed = set(await port.read()) & set(NAMES)
         for name in NAMES:

@@ -1,58 +1,16 @@
-"""What every DNS port must do, whatever provider lies behind it. ``test_dns_*.py`` run this class, each on its stage.
-
-A stage is a provider with the domain ``example.test``, ports on it, and a hand: another writer that changes records
-without any fence. (Not called ``dns.py``: that name is dnspython's.)
-"""
+"""What every DNS port must do, whatever provider lies behind it. ``test_dns_*.py`` run it, each on its own stage."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from typing import Protocol, TypeVar
 
 import pytest
+from dns_agreement import check_agreement
+from dns_scene import DOMAIN, Stage, change, marker, standing
 
-from fencepost.core.fence import Foreign, Generation, Hold, Marker
+from fencepost.core.fence import Foreign, Hold
 from fencepost.core.instant import MILLISECOND, SECOND
 from fencepost.core.record_set import NOTHING, Content, content
 from fencepost.core.zone import Change, Live
-from fencepost.ports import DnsPort, Refused
-
-T = TypeVar("T")
-DOMAIN = "example.test"
-OWNER = "eu-1"
-
-
-class Stage(Protocol):
-    """A provider under test."""
-
-    def port(self) -> DnsPort:
-        """A new port with an empty mirror; closed by :meth:`run`."""
-        ...
-
-    async def hand(self, *lives: Live) -> None:
-        """Another writer makes these endpoints stand exactly so: marker, addresses, TTL, CNAME."""
-        ...
-
-    def run(self, act: Callable[[], Awaitable[T]]) -> T:
-        """Run one test's coroutine in a fresh event loop, then close its ports."""
-        ...
-
-
-def marker(number: int, value: Content, *, owner: str = OWNER, hold: Hold | None = None, epoch: int = 0) -> Marker:
-    """A well-formed marker beside ``value``."""
-    return Marker.of(owner, "ab12", Generation(epoch, number), value, hold, 1)
-
-
-def change(live: Live, number: int, *addresses: str, ttl: int = 30) -> Change:
-    """The change that puts these addresses in place of what was seen."""
-    value = content(addresses, ttl)
-    families = ("4" if value.a else "") + ("6" if value.aaaa else "")
-    return Change(live.name, live, marker(number, value), value, families)
-
-
-def standing(name: str, number: int, *addresses: str, ttl: int = 30) -> Live:
-    """An endpoint of ours as it stands after such a change."""
-    value = content(addresses, ttl)
-    return Live(name, marker(number, value), value.a, value.aaaa, ttl)
+from fencepost.ports import Refused
 
 
 class DnsContract:
@@ -408,6 +366,4 @@ class DnsContract:
 
     def test_agrees_with_the_reference_transaction(self, stage: Stage) -> None:
         """Random domains, hands and batches, stale and fresh: outcome and records are ``transact``'s, exactly."""
-        from dns_agreement import check_agreement
-
         check_agreement(stage)

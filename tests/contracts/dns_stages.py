@@ -12,7 +12,7 @@ import dns.rdatatype
 import dns.tsigkeyring
 import dns.update
 import uvloop
-from dns_contract import DOMAIN, OWNER
+from dns_scene import DOMAIN, OWNER
 from servers import KEY_NAME, KEY_SECRET, Served
 
 from fencepost.adapters.dns_rfc2136 import Rfc2136Dns, Rfc2136Settings

@@ -26,6 +26,7 @@ class Relay(asyncio.DatagramProtocol):
         self.upstream = upstream
         self.port = 0
         self.spoil: Spoil = lambda _count, message: message
+        self.spoil_udp: Spoil = lambda _count, message: message
         self.asked_udp = 0
         self.asked_tcp: list[bytes] = []
         self._transport: asyncio.DatagramTransport | None = None
@@ -59,7 +60,7 @@ class Relay(asyncio.DatagramProtocol):
     async def _pass_on(self, data: bytes, addr: tuple[str, int]) -> None:
         if addr not in self._back:
             assert self._transport is not None
-            back = _Back(self._transport, addr)
+            back = _Back(self, self._transport, addr)
             loop = asyncio.get_running_loop()
             there = ("127.0.0.1", self.upstream)
             self._back[addr], _ = await loop.create_datagram_endpoint(lambda: back, remote_addr=there)
@@ -99,13 +100,16 @@ class Relay(asyncio.DatagramProtocol):
 class _Back(asyncio.DatagramProtocol):
     """Takes the server's answers back to one asker."""
 
-    def __init__(self, transport: asyncio.DatagramTransport, asker: tuple[str, int]) -> None:
+    def __init__(self, relay: Relay, transport: asyncio.DatagramTransport, asker: tuple[str, int]) -> None:
+        self._relay = relay
         self._transport = transport
         self._asker = asker
 
     def datagram_received(self, data: bytes, addr: tuple[str, int]) -> None:  # noqa: ARG002  asyncio's signature
         """An answer."""
-        self._transport.sendto(data, self._asker)
+        spoilt = self._relay.spoil_udp(0, data)
+        if spoilt is not None:
+            self._transport.sendto(spoilt, self._asker)
 
 
 class MadeUp(asyncio.DatagramProtocol):

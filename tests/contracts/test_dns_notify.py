@@ -11,7 +11,7 @@ import dns.opcode
 import dns.tsigkeyring
 import msgspec
 import pytest
-from dns_contract import DOMAIN, standing
+from dns_scene import DOMAIN, standing
 from dns_stages import ServerStage
 from relay import Relay
 from servers import KEY_NAME, KEY_SECRET, Served, bind, embedded, knot

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 import pytest
-from dns_contract import DOMAIN, OWNER, change, standing
+from dns_scene import DOMAIN, OWNER, change, standing
 from relay import MadeUp
 from servers import KEY_NAME, KEY_SECRET
 

@@ -1,7 +1,8 @@
 """The DNS contract on the reference itself."""
 
 import pytest
-from dns_contract import DnsContract, Stage
+from dns_contract import DnsContract
+from dns_scene import Stage
 from dns_stages import ReferenceStage
 
 

@@ -10,7 +10,7 @@ import dns.tsigkeyring
 import dns.update
 import msgspec
 import pytest
-from dns_contract import DOMAIN, change, marker, standing
+from dns_scene import DOMAIN, change, marker, standing
 from dns_stages import ServerStage
 from relay import Relay, Spoil
 from servers import KEY_NAME, KEY_SECRET, READER, Served, bind, free_port
@@ -245,6 +245,26 @@ def test_only_what_changed_is_read(stage: ServerStage) -> None:
             kinds = [message.question[0].rdtype.name for message in asked]
             assert kinds == ["SOA", "IXFR", "IXFR"]  # an update names its domain as a SOA question
             assert relay.asked_udp == 3
+        finally:
+            await port.close()
+            await relay.stop()
+
+    stage.run(act)
+
+
+@pytest.mark.parametrize("kind", ["half", "refused", "bare-refused", "flipped", "bare"])
+def test_forged_datagram_is_not_believed(stage: ServerStage, kind: str) -> None:
+    """A datagram that says REFUSED, or isn't signed well: the serial is asked for again over TCP, and read."""
+
+    async def act() -> None:
+        await stage.hand(standing(NAME, 1, "192.0.2.1"))
+        relay = await Relay(stage.served.port).start()
+        port = at(stage, server=("127.0.0.1", relay.port))
+        try:
+            await port.read()
+            relay.spoil_udp, relay.asked_tcp = spoilt(0, kind), []
+            assert not await port.read()
+            assert len(relay.asked_tcp) == 1
         finally:
             await port.close()
             await relay.stop()

@@ -10,7 +10,7 @@ import dns.rrset
 import dns.update
 import pytest
 from dns_agreement import NAMES, lives, wish
-from dns_contract import DOMAIN, change
+from dns_scene import DOMAIN, change
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

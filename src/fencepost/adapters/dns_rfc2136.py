@@ -7,7 +7,9 @@ one. The mirror is replaced only by a complete, verified transfer.
 Writing is one signed UPDATE a batch, never sent twice. NOERROR alone isn't taken for done: BIND answers it to an
 address added beside a CNAME and adds nothing. So :meth:`Rfc2136Dns.commit` reads back what changed, by an incremental
 transfer over the same connection, before it says True; the mirror then holds what was written, and the next read costs
-one UDP question. If the reading back fails, the outcome counts as unknown, like any lost answer.
+one UDP question. If the reading back fails, the outcome counts as unknown, like any lost answer. From a server without
+incremental transfers each write so costs a whole read: fine for a small domain, and a reason to take another server for
+a large one.
 
 The awkward truth: a serial that stands still says that nothing changed. A server restored from a backup may show a
 serial we know with other records. So a batch that was refused although the mirror, at the server's very serial, agrees

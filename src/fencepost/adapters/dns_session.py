@@ -78,14 +78,23 @@ class Session:
         self._link.close()
 
     async def serial(self) -> int:
-        """The serial the server has now (UDP; TCP if the answer doesn't fit)."""
+        """The serial the server has now.
+
+        It is asked over UDP. An answer that isn't a signed success is only taken as a reason to ask again over TCP:
+        a forged datagram mustn't make us believe that our key is refused.
+        """
         doing = f"SOA query of {self._domain}"
         signed, mac = self._signer.sign(self._question(SOA))
         with self._explained(doing):
             message = await self._link.ask(signed)
-            if Head(message).truncated:
+            try:
+                reply = _Reply(message, signed, Verifier(self._signer, mac))
+                doubtful = reply.head.truncated or reply.head.rcode != NOERROR or not reply.signed
+            except (Malformed, SignatureError, Unverified):
+                doubtful = True
+            if doubtful:
                 message = await self._ask_stream(signed, again=True)
-            reply = _Reply(message, signed, Verifier(self._signer, mac))
+                reply = _Reply(message, signed, Verifier(self._signer, mac))
             self._check_success(reply, doing, must_be_signed=True)
             if not reply.records or reply.records[0][1] != SOA or reply.records[0][0] != self._apex:
                 raise Misconfigured(

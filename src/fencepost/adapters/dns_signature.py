@@ -61,7 +61,7 @@ class Signer:
         self._key = dns.tsig.Key(dns.name.from_text(name), raw, dns.name.from_text(algorithm))
         if self._key.algorithm not in dns.tsig.mac_sizes or self._key.algorithm == dns.tsig.GSS_TSIG:
             raise ValueError(f"unknown TSIG algorithm {algorithm}")
-        self._owner = self._key.name.to_wire()
+        self._owner = self._key.name.to_wire() or b""
 
     def sign(self, message: bytes, *, request_mac: bytes = b"") -> tuple[bytes, bytes]:
         """The message with its TSIG record, and the signature that its answer's signature will cover.
