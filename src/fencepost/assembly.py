@@ -289,12 +289,28 @@ def open_prober_of(
     return prober
 
 
+def api_main(region: Region) -> Main:
+    """The API, with the observer in it."""
+
+    async def main() -> None:
+        from fencepost.roles.api import run_api  # noqa: PLC0415
+
+        store, condition = open_store(region), Condition()
+        dns: dict[str, DnsPort] = dict(open_dns(region))
+        async with asyncio.TaskGroup() as group:
+            group.create_task(heartbeat.beat("api", store, condition))
+            group.create_task(run_api(region, store, dns, state_folder(region)))
+
+    return main
+
+
 ROLES: dict[str, Callable[..., Main]] = {
     "planner": planner_main,
     "enactor": enactor_main,
     "checker": checker_main,
     "janitor": janitor_main,
     "dns": dns_main,
+    "api": api_main,
 }
 """Each role's name as ``fencepost run`` takes it; enactor and checker are one a zone."""
 
@@ -309,7 +325,7 @@ def roles_of(region: Region) -> dict[str, Main]:
         | {"planner": planner_main(region)}
         | {f"enactor/{zone}": enactor_main(region, zone) for zone in region.zones}
         | {f"checker/{zone}": checker_main(region, zone) for zone in region.zones}
-        | {"janitor": janitor_main(region)}
+        | {"janitor": janitor_main(region), "api": api_main(region)}
     )
 
 
