@@ -13,6 +13,8 @@ from fencepost.roles.loop import Condition, Drill, drive
 
 AT_ONCE = 10_000
 """So many old rows are looked at in one pass, the oldest first."""
+FIRST_AFTER_S = 2.0
+"""Nothing is in a hurry to be cleaned up, and at a region's start DNS and the store may not be up yet."""
 
 
 class JanitorHands:
@@ -51,4 +53,5 @@ async def run_janitor(
     settings: JanitorSettings, owner: str, domains: dict[str, DnsPort], store: StorePort, condition: Condition, drill: Drill | None
 ) -> None:
     """The janitor, until cancelled."""
+    await asyncio.sleep(FIRST_AFTER_S)
     await drive(Janitor(settings), JanitorHands(owner, Domains(domains), store), condition, drill)

@@ -163,7 +163,8 @@ class LoadBalancers:
         if move.before is State.KEPT and move.after is State.IN:
             return self.history("back", pool, f"{move.key} passes again; it was kept all the while")
         if move.before in SERVING and move.after not in SERVING:
-            return self.history("removed", pool, f"{move.key} out ({move.rule}): {move.cause}; {serving} of {len(row.members)} stay")
+            why = f"{move.rule}: {move.cause}" if move.cause else str(move.rule)
+            return self.history("removed", pool, f"{move.key} out ({why}); {serving} of {len(row.members)} stay")
         if move.after in SERVING and move.before not in SERVING and move.before is not None:
             return self.history("back", pool, f"{move.key} back; {serving} of {len(row.members)} in")
         return None
