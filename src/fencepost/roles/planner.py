@@ -47,6 +47,7 @@ class PlannerHands:
         self.highest = 0
         self.dirty: set[str] = set()
         self.gathering: set[str] = set()
+        self.surveyed = False
 
     async def perform(self, effect: Effect) -> Event | None:
         """See :class:`~fencepost.roles.loop.Performer`."""
@@ -96,6 +97,7 @@ class PlannerHands:
     def take(self, inputs: Inputs) -> None:
         """Work out what changed between two snapshots of the inputs."""
         before, self.inputs = self.inputs, inputs
+        self.take_orders(inputs)
         if before is not None and before.snapshot == inputs.snapshot:
             return
         if before is None or before.config != inputs.config:
@@ -105,11 +107,15 @@ class PlannerHands:
                 self.members[pool] = (version, msgspec.json.decode(body, type=Membership))
                 self.dirty.update(self.by_pool.get(pool, ()))
                 self.wanted = {key: value for key, value in self.wanted.items() if key[0] != pool}
+
+    def take_orders(self, inputs: Inputs) -> None:
+        """The waiting orders. Carrying one out raises no snapshot, so they are looked at each time."""
         orders: dict[str, list[Order]] = defaultdict(list)
         for order in inputs.orders:
             orders[order.name].append(order)
-        self.dirty.update(orders, self.orders)
-        self.orders = dict(orders)
+        if orders != self.orders:
+            self.dirty.update(orders, self.orders)
+            self.orders = dict(orders)
 
     def configure(self, config: bytes) -> None:
         """Take up another configuration: every endpoint is looked at again, those that left it too."""
@@ -147,7 +153,7 @@ class PlannerHands:
         """The endpoints that changed since they were last found in agreement."""
         self.gathering.clear()
         standings = []
-        for at, name in enumerate(sorted(self.dirty | self.timed)):
+        for at, name in enumerate(sorted(self.dirty | self.timed | self.orders.keys())):
             if at % 4096 == 4095:
                 await asyncio.sleep(0)
             live = self.dns.live(name)
