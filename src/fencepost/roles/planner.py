@@ -51,9 +51,11 @@ class PlannerHands:
 
     async def perform(self, effect: Effect) -> Event | None:
         """See :class:`~fencepost.roles.loop.Performer`."""
+        surveyed, self.surveyed = self.surveyed, isinstance(effect, Survey)
         match effect:
             case Wake(after=after):
-                self.set_aside()
+                if surveyed:  # and not after a plan that was outrun, or that couldn't be published
+                    self.set_aside()
                 await first_of(self.store.wait(after), self.dns.wait(after))
                 return Woke()
             case ReadHead():
