@@ -169,7 +169,7 @@ class RunningRegion:
             try:
                 if what():
                     return
-            except (FileNotFoundError, KeyError, json.JSONDecodeError, ConnectionError):
+            except (OSError, KeyError, json.JSONDecodeError, dns.exception.Timeout):
                 pass
             if time.monotonic() > limit:
                 raise AssertionError(f"not within {within_s} s: {words}\n{self.log()}")

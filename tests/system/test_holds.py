@@ -1,0 +1,98 @@
+"""Repair, rollback and withdrawal stand until their own release, whatever dies, wakes or is lost."""
+
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from callers import Callers
+from regions import FENCEPOST, RunningRegion, state_of
+
+API, WWW = "api.example.test", "www.example.test"
+WHY = ("--reason", "a test")
+
+
+def lose_store(region: RunningRegion) -> None:
+    """Delete the store's files under the running roles."""
+    store = Path(region.region.store.path)
+    for path in store.parent.glob(store.name + "*"):
+        if not path.name.endswith(".lock"):
+            path.unlink()
+
+
+@pytest.mark.timeout(120)
+def test_a_repair_made_with_everything_else_dead_stands_until_resume(tmp_path: Path) -> None:
+    """October 2025: the repair tools assumed a working enactor. This one needs the provider and nothing else."""
+    region = RunningRegion(tmp_path)
+    with (tmp_path / "dns.log").open("wb") as log:
+        provider = subprocess.Popen([str(FENCEPOST), "run", "dns", "--config", str(region.config)], cwd=tmp_path, stdout=log, stderr=log)
+    try:
+        region.until(lambda: region.ask("example.test", "SOA").answer, 10, "the provider answers")
+        region.fencepost("repair", API, "--address", "203.0.113.9", "--yes", *WHY)
+        assert region.addresses(API) == ["203.0.113.9"]
+    finally:
+        provider.send_signal(signal.SIGTERM)
+        provider.wait(10)
+    with region:
+        region.until(lambda: region.addresses(WWW), 10, "the rest is published")
+        for ttl in (21, 22, 23):
+            region.newer_plan_of(WWW, ttl)
+            assert region.addresses(API) == ["203.0.113.9"]
+        lose_store(region)
+        before = region.marker(API)
+        region.until(lambda: (m := region.marker(API)) is not None and before is not None and m.store != before.store, 10, "adopted anew")
+        assert region.addresses(API) == ["203.0.113.9"], "a repair outlives the store"
+        region.fencepost("resume", API, "--yes")
+        region.until(lambda: len(region.addresses(API)) == 6, 10, "released")
+        marker = region.marker(API)
+        assert marker is not None
+        assert marker.hold is None
+
+
+@pytest.mark.timeout(120)
+def test_a_withdrawn_endpoint_stays_withdrawn_when_an_enactor_wakes_with_the_old_row(tmp_path: Path) -> None:
+    """A withdrawal leaves a tombstone: without it, the sleeper would bring the endpoint back with no hand in error."""
+    with RunningRegion(tmp_path) as region, Callers(region.dns_port, [API, WWW]) as callers:
+        stalled = region.pid("enactor/a")
+        drill = region.state / "drills" / "stop-before-Commit.enactor-a"
+        drill.parent.mkdir()
+        drill.touch()
+        for n in range(30):
+            region.newer_plan(20 + n)
+            if state_of(stalled) == "T":
+                break
+        assert state_of(stalled) == "T"
+        region.fencepost("withdraw", WWW, "--confirm", WWW, *WHY)
+        assert region.addresses(WWW) == []
+        region.signal("enactor/a", signal.SIGCONT)
+        region.until(lambda: any(row.by == "enactor/a" for row in region.history("fenced")), 10, "the sleeper is fenced")
+        region.newer_plan_of(API, 90)
+        assert region.addresses(WWW) == []
+        marker = region.marker(WWW)
+        assert marker is not None
+        assert marker.hold is not None
+        assert marker.hold.kind == "withdraw"
+    callers.fine()
+
+
+@pytest.mark.timeout(120)
+def test_a_rollback_outlives_the_store(tmp_path: Path) -> None:
+    """The hold and its content stand in the marker: a new store adopts them."""
+    with RunningRegion(tmp_path) as region:
+        region.newer_plan(31)
+        old = region.marker(API)
+        region.newer_plan(32)
+        assert old is not None
+        region.fencepost("rollback", str(old.generation.number), API, "--yes", *WHY)
+        region.until(lambda: region.ttl(API) == 31, 10, "rolled back")
+        region.newer_plan_of(WWW, 33)
+        assert region.ttl(API) == 31
+        before = region.marker(API)
+        lose_store(region)
+        region.until(lambda: (m := region.marker(API)) is not None and before is not None and m.store != before.store, 10, "adopted anew")
+        assert region.ttl(API) == 31
+        region.newer_plan_of(WWW, 34)
+        assert region.ttl(API) == 31
+        region.fencepost("resume", API, "--yes")
+        region.until(lambda: region.ttl(API) == 34, 10, "released")
