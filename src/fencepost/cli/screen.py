@@ -132,7 +132,7 @@ def other_role_lines(status: Status) -> list[str]:
     return [
         f" {role.name} is {role.state}{f': {role.last_error}' if role.last_error else ''}"
         for role in status.roles
-        if "/" not in role.name and role.state != "up"
+        if "/" not in role.name and role.state != "up" and role.name not in {each.on for each in status.problems}
     ]
 
 

@@ -113,7 +113,10 @@ class Run:
 
     def opening(self) -> str:
         """The first line."""
-        sample = ", the sample (your own: fencepost init)" if self.with_targets else ""
+        sample = ""
+        if self.with_targets:
+            own = Path(self.region.path).is_relative_to(self.folder)
+            sample = ", the sample (your own: fencepost init)" if own else ", stand-ins for its targets"
         return f"fencepost {__version__} · region {self.region.name}{sample} · files in {shown(self.folder)}"
 
     def closing(self, took_s: float) -> str:
