@@ -1,0 +1,232 @@
+"""The enactor: batches, refusals, and that no endpoint holds up another."""
+
+from collections.abc import Callable, Iterable
+
+import pytest
+from core_values import ONE, OWNER, STORE, TWO
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec import structs
+
+from fencepost.core.effects import Commit, Compare, Effect, Findings, ReadDns, ReadRows, Wake
+from fencepost.core.events import (
+    Changed,
+    Committed,
+    Compared,
+    DnsRead,
+    Event,
+    Failed,
+    Failure,
+    InputsRead,
+    RowsRead,
+    Woke,
+)
+from fencepost.core.fence import Foreign, Generation, Marker
+from fencepost.core.instant import MILLISECOND, MINUTE, SECOND
+from fencepost.core.judge import Kind, Pair, judge
+from fencepost.core.record_set import Content, content
+from fencepost.core.store import Row
+from fencepost.core.traffic.dns_enactor import DnsEnactor, EnactorSettings, wire_size
+from fencepost.core.zone import Batch, Live, transact
+
+SETTINGS = EnactorSettings("enactor/b", OWNER)
+Provider = Callable[[Batch], Event | None]
+"""What the provider says of a batch; None means that it does what the reference does."""
+
+
+def row(name: str, value: Content = ONE, number: int = 1) -> Row:
+    """A published row of that name."""
+    return structs.replace(Row.of(name, Generation(0, number), value, families="4"), store=STORE, nonce=str(number))
+
+
+class Region:
+    """One enactor with its port's mirror, a domain and rows: the loop of a role, without time or IO."""
+
+    def __init__(
+        self, rows: Iterable[Row], settings: EnactorSettings = SETTINGS, says: Provider = lambda _: None
+    ) -> None:
+        self.enactor = DnsEnactor(settings, settings.batch, settings.cursor)
+        self.domain: dict[str, Live] = {}
+        self.rows = {each.name: each for each in rows}
+        self.says = says
+        self.found: dict[str, str] = {}
+        self.batches: list[tuple[str, ...]] = []
+        self.wakes: list[int] = []
+
+    def pairs(self, limit: int, cursor: str) -> Compared:
+        """Endpoints that may need something, in name order from after the cursor, going round; findings left out."""
+        names = [
+            name for name, newest in self.rows.items()
+            if name not in self.found
+            and judge(Pair(self.domain.get(name, Live(name)), newest), OWNER).kind is not Kind.DONE
+        ]
+        order = sorted(name for name in names if name > cursor) + sorted(name for name in names if name <= cursor)
+        chosen = order[:limit]
+        pairs = tuple(Pair(self.domain.get(name, Live(name)), self.rows[name]) for name in chosen)
+        return Compared(pairs, more=len(order) > limit)
+
+    def commit(self, batch: Batch) -> Event:
+        """The provider's answer, applied to the domain."""
+        self.batches.append(tuple(change.name for change in batch))
+        said = self.says(batch)
+        if said is not None:
+            return said
+        replaced = transact(self.domain, batch)
+        if replaced is None:
+            return Changed()
+        self.domain |= replaced
+        return Committed()
+
+    def carry_out(self, effect: Effect) -> Event | None:
+        """The answer to an effect, if it has one."""
+        match effect:
+            case ReadDns():
+                return DnsRead()
+            case ReadRows():
+                return RowsRead()
+            case Compare(limit=limit, cursor=cursor):
+                return self.pairs(limit, cursor)
+            case Commit(batch=batch):
+                return self.commit(batch)
+            case Findings(found=found):
+                self.found |= {name: kind for name, kind, _ in found}
+                return None
+            case Wake(after=after):
+                self.wakes.append(after)
+                return Woke()
+        raise TypeError(type(effect).__name__)
+
+    def run(self, commits: int) -> None:
+        """Until so many transactions were sent, or nothing is left to do."""
+        event: Event = Woke()
+        while len(self.batches) < commits:
+            answers = [self.carry_out(effect) for effect in self.enactor.on(event, 0)]
+            assert all(answer is None for answer in answers[:-1])
+            assert answers[-1] is not None
+            event = answers[-1]
+            if self.wakes and self.wakes[-1] == self.enactor.settings.idle:
+                return
+
+    @property
+    def written(self) -> set[str]:
+        """Names whose newest row is live."""
+        return {name for name, live in self.domain.items() if live.holds(self.rows[name].content)}
+
+
+def names(count: int) -> list[str]:
+    """Names in order."""
+    return [f"e{number:03}.example.test" for number in range(count)]
+
+
+def test_a_pass_reads_dns_then_the_rows_and_then_compares() -> None:
+    """A row acted on where no marker stands must have been read after its absence was seen."""
+    enactor = DnsEnactor(SETTINGS, 200)
+    assert enactor.on(Woke(), 0) == (ReadDns(),)
+    assert enactor.on(DnsRead(), 0) == (ReadRows(),)
+    assert enactor.on(RowsRead(), 0) == (Compare(200, ""),)
+    for event in (Committed(), Changed()):
+        assert enactor.on(event, 0) == (ReadDns(),)
+    with pytest.raises(TypeError, match="InputsRead"):
+        enactor.on(InputsRead(1), 0)
+
+
+def test_the_store_away_is_no_reason_to_stop() -> None:
+    """The store may sit behind the very endpoint that is empty."""
+    for failure in (Failure.UNAVAILABLE, Failure.MISCONFIGURED):
+        assert DnsEnactor(SETTINGS, 200).on(Failed("ReadRows", failure), 0) == (Compare(200, "", rows_known=False),)
+
+
+def test_all_endpoints_are_written_in_batches_of_at_most_so_many() -> None:
+    """A thousand endpoints, 200 a transaction: five transactions."""
+    region = Region((row(name) for name in names(1_000)), structs.replace(SETTINGS, batch_bytes=10**6))
+    region.run(commits=99)
+    assert region.written == set(names(1_000))
+    assert [len(batch) for batch in region.batches] == [200] * 5
+
+
+@given(st.integers(1, 6), st.integers(200, 6_000))
+def test_batches_are_cut_by_bytes_and_never_to_nothing(count: int, most: int) -> None:
+    """RFC 2136 over TCP takes 64 KiB (RFC 1035 section 4.2.2); an endpoint too big alone is sent alone."""
+    many = content([f"192.0.2.{n}" for n in range(1, 60)], 30)
+    region = Region([row(name, many) for name in names(count)], structs.replace(SETTINGS, batch_bytes=most))
+    region.run(commits=count)
+    assert region.written == set(names(count))
+    for batch in region.batches:
+        changes = [judge(Pair(Live(name), region.rows[name]), OWNER).change for name in batch]
+        size = sum(wire_size(change) for change in changes if change is not None)
+        assert size <= most or len(batch) == 1
+
+
+def test_only_a_second_refusal_halves_the_batch() -> None:
+    """One change elsewhere is normal: read again, drop what is done, send the rest together."""
+    enactor = DnsEnactor(SETTINGS, 200)
+    limits = []
+    for _ in range(10):
+        effect = enactor.on(Changed(), 0)[0]
+        limits.append(enactor.limit)
+        assert effect == ReadDns() or (isinstance(effect, Wake) and 0 < effect.after <= 51 * MILLISECOND)
+    assert limits == [200, 100, 50, 25, 12, 6, 3, 1, 1, 1]
+    enactor.on(Committed(), 0)
+    assert (enactor.limit, enactor.refusals) == (2, 0)
+
+
+def test_a_pass_with_nothing_to_do_sleeps_and_forgets_its_troubles() -> None:
+    """The next change finds full batches again."""
+    enactor = DnsEnactor(SETTINGS, 1, refusals=8, failures=3)
+    assert enactor.on(Compared(()), 0) == (Wake(SECOND),)
+    assert (enactor.limit, enactor.refusals, enactor.failures) == (200, 0, 0)
+
+
+@pytest.mark.parametrize("answer", [Failed("Commit", Failure.REFUSED), Changed()])
+@pytest.mark.parametrize("bad", [0, 10, 49])
+def test_one_bad_endpoint_never_blocks_the_others(answer: Event, bad: int) -> None:
+    """external-dns #1517 and #421: fifty endpoints, one that can't be written; forty-nine are, and it is named."""
+    worst = names(50)[bad]
+    region = Region(
+        (row(name) for name in names(50)),
+        says=lambda batch: answer if any(change.name == worst for change in batch) else None,
+    )
+    region.run(commits=60)
+    assert region.written == set(names(50)) - {worst}
+    if answer != Changed():
+        assert region.found == {worst: "refused"}
+        assert len(region.batches) < 30
+
+
+def test_what_is_not_to_be_written_is_told_and_holds_up_nothing() -> None:
+    """A foreign name among ours is a finding; ours are written in the same pass."""
+    region = Region(row(name) for name in names(3))
+    region.domain[names(3)[1]] = Live(names(3)[1], Foreign("eu-2"), ("203.0.113.9",))
+    region.run(commits=9)
+    assert region.written == {names(3)[0], names(3)[2]}
+    assert region.found == {names(3)[1]: "foreign"}
+    assert len(region.batches) == 1
+
+
+def test_the_cursor_goes_round() -> None:
+    """Each pass goes on after the last name of the one before, so the first names aren't always first."""
+    region = Region((row(name) for name in names(5)), structs.replace(SETTINGS, batch=2, cursor=names(5)[2]))
+    region.run(commits=9)
+    assert [batch[0] for batch in region.batches] == [names(5)[3], names(5)[0], names(5)[2]]
+
+
+def test_a_stale_row_is_never_written_over_a_newer_marker() -> None:
+    """October 2025, step 3: an enactor that read long ago sends what it read, and the provider refuses it."""
+    name = names(1)[0]
+    slow = Region([row(name)])
+    (commit,) = slow.enactor.on(slow.pairs(200, ""), 0)
+    assert isinstance(commit, Commit)
+    newer = Live(name, Marker.of(OWNER, STORE, Generation(0, 2), TWO, None, 1), TWO.a, (), TWO.ttl)
+    assert transact({name: newer}, commit.batch) is None
+
+
+def test_failures_wait_with_jitter_longer_each_time() -> None:
+    """Enactors that failed together don't come back together."""
+    waits = {}
+    for who in ("enactor/a", "enactor/b", "enactor/c"):
+        enactor = DnsEnactor(structs.replace(SETTINGS, name=who), 200)
+        effects = [enactor.on(Failed("ReadDns", Failure.UNAVAILABLE), 0)[0] for _ in range(12)]
+        waits[who] = [effect.after for effect in effects if isinstance(effect, Wake)]
+        assert all(50 * MILLISECOND <= wait <= 2 * SECOND for wait in waits[who])
+    assert len({wait[3] for wait in waits.values()}) == 3
+    assert DnsEnactor(SETTINGS, 200).on(Failed("ReadDns", Failure.MISCONFIGURED), 0) == (Wake(MINUTE),)
