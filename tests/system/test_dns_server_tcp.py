@@ -128,3 +128,14 @@ def test_a_client_that_stops_reading_a_transfer_is_cut_off(tmp_path: Path) -> No
                     break
                 time.sleep(0.02)
         assert server.server.counters.connections_closed_early == 1
+
+
+def test_a_connection_reset_at_once_is_no_fault(server: Running, caplog: pytest.LogCaptureFixture) -> None:
+    """A canary probe connects and resets: by the time it is served nobody can be asked who it was."""
+    for _ in range(50):
+        sock = socket.create_connection((HERE, server.port), timeout=5)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        sock.close()
+    assert server.ask(DOMAIN, "SOA", tcp=True).rcode() == dns.rcode.NOERROR
+    assert not [record for record in caplog.records if record.levelname == "ERROR"]
+    assert server.server.counters.errors == 0

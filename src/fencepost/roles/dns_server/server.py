@@ -205,7 +205,10 @@ class _Connection:
     async def serve(self) -> None:
         """Answer until the client leaves. Raises TimeoutError, OSError or IncompleteReadError if it is cut off."""
         settings, handler = self._server.settings, self._server.handler
-        source = self._writer.get_extra_info("peername")[0]
+        peer = self._writer.get_extra_info("peername")
+        if peer is None:  # reset before it could be asked who it is, as probes do
+            raise ConnectionResetError
+        source = peer[0]
         while True:
             self.busy, self.since = False, time.monotonic()
             async with asyncio.timeout(settings.tcp_idle_s):
