@@ -127,6 +127,8 @@ class StoreContract:
             await store.publish(plan(head, 8, "api.example", inputs=3))
         with pytest.raises(Refused, match="twice"):
             await store.publish(plan(head, 8, "api.example", "api.example", inputs=4))
+        with pytest.raises(Refused, match="no store can keep"):
+            await store.publish(plan(head, 2**63, "api.example", inputs=4))
         assert await store.head() == head
 
     @on_store

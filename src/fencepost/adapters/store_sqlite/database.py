@@ -18,6 +18,7 @@ Awkward truth: a copy put in the place of a running store while its ``-wal`` fil
 contents by SQLite itself. Restoring means stopping the region and removing ``-wal`` and ``-shm`` with the old file.
 """
 
+import errno
 import fcntl
 import os
 import random
@@ -126,7 +127,7 @@ class Database:
                     raise faults.translated(error, self.path) from error
                 if time.monotonic() >= deadline:
                     raise faults.locked(self.path, PATIENCE_S, self.lock.holder()) from error
-            except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            except (msgspec.DecodeError, ValueError) as error:  # a body or a row that isn't what we wrote
                 self._back_out(keep=True)
                 raise faults.damaged(self.path, str(error)) from error
             except BaseException:
@@ -235,7 +236,9 @@ def make(path: Path) -> None:
         finally:
             os.close(lock)
     except OSError as error:
-        hint = "the user fencepost runs as must be able to write the directory, and the disk have space"
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise faults.full(path) from error
+        hint = "the user fencepost runs as must be able to write the store's directory"
         raise Misconfigured(f"the store can't be made ({error.strerror})", where=str(path), hint=hint) from error
 
 

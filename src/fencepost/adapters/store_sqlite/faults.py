@@ -20,6 +20,11 @@ def gone(path: Path) -> Unavailable:
     return Unavailable("the store file is gone", where=str(path), hint=MAKE_HINT)
 
 
+def full(path: Path) -> Unavailable:
+    """The disk or the user's quota is used up."""
+    return Unavailable("no space is left for the store", where=str(path), hint=f"free some space; {_KEPT}")
+
+
 def locked(path: Path, seconds: float, holder: int | None) -> Unavailable:
     """Another process kept the write lock for all the time we had."""
     by = f"process {holder}" if holder is not None else "another process"
@@ -32,7 +37,7 @@ def translated(error: sqlite3.Error, path: Path) -> PortError:
     code, where, text = code_of(error), str(path), str(error)
     name = getattr(error, "sqlite_errorname", "")
     if code == sqlite3.SQLITE_FULL:
-        return Unavailable("no space is left for the store", where=where, hint=f"free some space; {_KEPT}")
+        return full(path)
     if code == sqlite3.SQLITE_IOERR:
         hint = f"look at the disk and its limits (`dmesg`, `df`, `ulimit -f`); {_KEPT}"
         return Unavailable(f"the disk failed under the store ({name})", where=where, hint=hint)

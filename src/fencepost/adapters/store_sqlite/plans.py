@@ -20,15 +20,17 @@ _NEWEST = "SELECT row.body FROM newest JOIN row ON row.id = newest.row JOIN plan
 _INSERT = "INSERT INTO row (plan, name, epoch, number, body) VALUES (?, ?, ?, ?, ?)"
 
 
+def head_and_snapshot(db: sqlite3.Connection) -> tuple[Head, int]:
+    """The newest plan, and the input snapshot counter; ``ValueError`` if the file holds neither."""
+    found = db.execute(_HEAD).fetchone()
+    if found is None:
+        raise ValueError("there is no head")
+    return Head(*found[:4]), found[4]
+
+
 def read_head(db: sqlite3.Connection) -> Head:
     """The newest plan."""
-    return Head(*db.execute(_HEAD).fetchone()[:4])
-
-
-def head_and_snapshot(db: sqlite3.Connection) -> tuple[Head, int]:
-    """The newest plan, and the input snapshot counter."""
-    *head, snapshot = db.execute(_HEAD).fetchone()
-    return Head(*head), snapshot
+    return head_and_snapshot(db)[0]
 
 
 def newest_rows(db: sqlite3.Connection, since: Head | None) -> tuple[Head, Sequence[Row]]:

@@ -52,8 +52,9 @@ class Watch:
         self._told = self._changes
 
     async def close(self) -> None:
-        """End the thread."""
+        """End the thread and every wait."""
         self._stop.set()
+        self._wake()
         if self._thread is not None:
             await asyncio.to_thread(self._thread.join, 1.0)
 

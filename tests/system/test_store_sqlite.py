@@ -1,0 +1,370 @@
+"""The SQLite store against what happens to files: lost, replaced, damaged, full, read-only, of another version."""
+
+# ruff: noqa: ASYNC240  looking at a file in a test's own loop holds nobody up
+import asyncio
+import contextlib
+import os
+import sqlite3
+import stat
+import threading
+from collections.abc import AsyncIterator, Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from store_sqlite_opened import opened, publish, row
+
+from fencepost.adapters.store_sqlite import SqliteStore, database, plans, schema
+from fencepost.core.instant import SECOND
+from fencepost.core.store import Head, Order, Plan
+from fencepost.ports import Misconfigured, Unavailable
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """Where the store is to be."""
+    return tmp_path / "region.db"
+
+
+def test_the_file_and_its_companions_are_for_its_user_only(path: Path) -> None:
+    """Overrides carry names and reasons of people."""
+
+    async def go() -> None:
+        async with opened(path) as store:
+            await publish(store, "a.example")
+            for end in ("", "-wal", "-shm"):
+                assert stat.S_IMODE(os.stat(f"{path}{end}").st_mode) == 0o600, end
+
+    asyncio.run(go())
+
+
+def test_a_store_opened_again_holds_what_was_committed(path: Path) -> None:
+    """All roles end at each restart of the region."""
+
+    async def go() -> None:
+        async with opened(path) as store:
+            head = await publish(store, "a.example")
+            await store.put_order(Order("o1", "withdraw", "a.example"))
+        async with opened(path, create=False) as store:
+            assert await store.head() == head
+            assert (await store.inputs()).orders == (Order("o1", "withdraw", "a.example"),)
+
+    asyncio.run(go())
+
+
+def test_a_head_is_committed_to_disk_and_a_heartbeat_with_the_next_head(path: Path) -> None:
+    """SQLite's synchronous NORMAL may lose the last commits at a power cut, and then a generation would fall."""
+
+    def level(db: sqlite3.Connection) -> int:
+        return int(db.execute("PRAGMA synchronous").fetchone()[0])
+
+    files = database.Database(path, create=True)
+    assert files.write(level, durable=False) == 1
+    assert files.write(level) == 2
+    files.close()
+
+
+def test_only_a_role_that_may_create_makes_a_store(path: Path) -> None:
+    """A file may be missing because a disk isn't mounted: a new, empty store there must be somebody's decision."""
+
+    async def go() -> None:
+        async with opened(path, create=False) as reader:
+            with pytest.raises(Unavailable, match="gone") as told:
+                await reader.head()
+            assert (told.value.where, bool(told.value.hint)) == (str(path), True)
+            assert not path.exists()
+            async with opened(path) as maker:
+                assert await reader.head() == await maker.head()
+
+    asyncio.run(go())
+
+
+def test_a_deleted_file_is_noticed_and_made_anew_under_another_identity(path: Path) -> None:
+    """A wiped store must never be taken for the one read before."""
+
+    async def go() -> None:
+        async with opened(path) as maker, opened(path, create=False) as reader:
+            before = await publish(maker, "a.example")
+            assert await reader.head() == before
+            for found in path.parent.iterdir():
+                found.unlink()
+            with pytest.raises(Unavailable, match="gone"):
+                await reader.head()
+            after = await maker.head()
+            assert (after.number, after.store == before.store) == (0, False)
+            assert await reader.head() == after
+            assert await maker.publish(Plan(before, 2, 0, (row("a.example", 2),))) is None
+
+    asyncio.run(go())
+
+
+def test_what_a_deleted_file_leaves_beside_it_never_enters_the_new_store(path: Path) -> None:
+    """Processes that still have the deleted file open share its log and index by name: neither may be used again."""
+
+    async def go() -> None:
+        async with opened(path) as maker:
+            await publish(maker, "old.example")
+            stale = sqlite3.connect(path, isolation_level=None)
+            stale.execute("PRAGMA wal_autocheckpoint = 0")
+            stale.execute("BEGIN IMMEDIATE")
+            stale.execute("INSERT INTO config VALUES (1, x'00')")
+            path.unlink()
+            fresh = await publish(maker, "a.example")
+            stale.execute("COMMIT")
+            stale.close()
+            await publish(maker, "b.example")
+            async with opened(path, create=False) as reader:
+                assert {found.name for found in (await reader.newest_rows(None))[1]} == {"a.example", "b.example"}
+                assert (await reader.inputs()).config == b""
+                assert (await reader.head()).store == fresh.store
+        check = sqlite3.connect(path)
+        assert check.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+        check.close()
+
+    asyncio.run(go())
+
+
+def test_a_replaced_file_shows_in_the_heads_identity_and_wakes_who_waits(path: Path, tmp_path: Path) -> None:
+    """A store put back from elsewhere counts as a lost one: it is noticed by device and inode."""
+
+    async def go() -> None:
+        other = tmp_path / "other.db"
+        async with opened(other) as store:
+            there = await publish(store, "b.example")
+        async with opened(path) as store:
+            await publish(store, "a.example")
+            await store.wait(0)
+            await store.wait(SECOND // 5)
+            waiting = asyncio.create_task(store.wait(3600 * SECOND))
+            for end in ("-wal", "-shm"):
+                Path(f"{path}{end}").unlink()
+            os.replace(other, path)
+            await asyncio.wait_for(waiting, 10)
+            assert await store.head() == there
+            assert await store.rows_of("a.example") == ()
+
+    asyncio.run(go())
+
+
+def test_a_write_into_a_file_that_is_gone_is_not_taken_for_done(path: Path) -> None:
+    """The commit succeeds, in a file that nobody will ever read again."""
+    files = database.Database(path, create=True)
+    files.data_version()
+
+    def work(db: sqlite3.Connection) -> None:
+        db.execute("UPDATE head SET number = 7")
+        path.unlink()
+
+    with pytest.raises(Unavailable, match="replaced while it was written"):
+        files.write(work)
+    assert files.read(plans.read_head).number == 0
+    files.close()
+
+
+def test_many_who_may_create_make_one_store(path: Path) -> None:
+    """Roles start at the same moment; each store made has an identity of its own, so there must be one."""
+
+    def identity(_: int) -> str:
+        files = database.Database(path, create=True)
+        together.wait()
+        found = files.read(plans.read_head).store
+        files.close()
+        return found
+
+    for _ in range(10):
+        together = threading.Barrier(6)
+        with ThreadPoolExecutor(6) as threads:
+            assert len(set(threads.map(identity, range(6)))) == 1
+        for found in path.parent.iterdir():
+            found.unlink()
+
+
+def as_directory(path: Path) -> None:
+    """A directory where the file should be."""
+    path.mkdir()
+
+
+def as_text(path: Path) -> None:
+    """No SQLite file at all."""
+    path.write_bytes(b"[region]\nname = 'demo'\n" * 300)
+
+
+def as_foreign(path: Path) -> None:
+    """Another program's SQLite file."""
+    db = sqlite3.connect(path)
+    db.execute("CREATE TABLE mine (x)")
+    db.close()
+
+
+def as_newer(path: Path) -> None:
+    """A store that a later fencepost has migrated."""
+    database.make(path)
+    db = sqlite3.connect(path)
+    db.execute("PRAGMA user_version = 9")
+    db.close()
+
+
+def as_headless(path: Path) -> None:
+    """A store somebody has emptied by hand."""
+    database.make(path)
+    db = sqlite3.connect(path)
+    db.execute("DELETE FROM head")
+    db.commit()
+    db.close()
+
+
+def as_torn(path: Path) -> None:
+    """A store of which some pages were overwritten."""
+    database.make(path)
+    with path.open("r+b") as file:
+        file.seek(4096)
+        file.write(b"\xa5" * 4096 * 3)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "says"),
+    [
+        (as_directory, "directory"),
+        (as_text, "damaged or no store"),
+        (as_foreign, "not a fencepost store"),
+        (as_newer, "version 9.*up to 1"),
+        (as_torn, "damaged"),
+        (as_headless, "no head"),
+    ],
+)
+def test_a_file_that_cannot_be_a_store_is_for_a_person_and_is_left_alone(
+    path: Path, spoil: Callable[[Path], None], says: str
+) -> None:
+    """Nothing is ever made in the place of something else; and it is told what, where and what to do."""
+    spoil(path)
+    before = path.read_bytes() if path.is_file() else b""
+
+    async def go() -> None:
+        async with opened(path) as store:
+            await store.inputs()
+
+    with pytest.raises(Misconfigured, match=says) as told:
+        asyncio.run(go())
+    assert told.value.where == str(path)
+    assert told.value.hint
+    assert (path.read_bytes() if path.is_file() else b"") == before
+
+
+def test_a_missing_directory_is_for_a_person(tmp_path: Path) -> None:
+    """A path mistyped in the settings, or a disk not mounted."""
+    with pytest.raises(Misconfigured, match="directory is missing") as told:
+        SqliteStore.open(tmp_path / "none" / "region.db", create=True)
+    assert "mkdir" in told.value.hint
+
+
+def test_a_damaged_store_is_used_again_once_it_is_put_aside(path: Path) -> None:
+    """Roles that run on look again: nobody has to restart them."""
+
+    async def go() -> None:
+        async with opened(path) as store:
+            before = await publish(store, *(f"e{n}.example" for n in range(500)))
+            store._database.checkpoint("TRUNCATE")
+            with path.open("r+b") as file:
+                file.seek(4096)
+                file.write(b"\xa5" * (path.stat().st_size - 4096))
+            async with opened_anyway(path) as other:
+                with pytest.raises(Misconfigured, match="damaged"):
+                    await other.newest_rows(None)
+                for end in ("", "-wal", "-shm"):
+                    os.replace(f"{path}{end}", f"{path}.aside{end}")
+                after = await store.head()
+                assert after.store != before.store
+                assert await other.head() == after
+
+    asyncio.run(go())
+
+
+@contextlib.asynccontextmanager
+async def opened_anyway(path: Path) -> AsyncIterator[SqliteStore]:
+    """A store object on a file that can't be opened now."""
+    aside = path.with_name("aside")
+    os.replace(path, aside)
+    store = SqliteStore.open(path)
+    os.replace(aside, path)
+    try:
+        yield store
+    finally:
+        await store.close()
+
+
+def test_an_empty_file_is_filled_only_by_a_role_that_may_create(path: Path) -> None:
+    """`touch region.db`, or a crash of some other tool."""
+    path.touch(mode=0o600)
+
+    async def go() -> None:
+        async with opened(path, create=False) as reader:
+            with pytest.raises(Unavailable, match="empty"):
+                await reader.head()
+            async with opened(path) as maker:
+                assert await reader.head() == await maker.head()
+
+    asyncio.run(go())
+
+
+def test_an_older_store_is_brought_up_to_date_once(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each step runs in one transaction with the version it leads to, whichever process comes first."""
+
+    async def write() -> Head:
+        async with opened(path) as store:
+            return await publish(store, "a.example")
+
+    async def read() -> Head:
+        async with opened(path, create=False) as one, opened(path, create=False) as two:
+            assert await one.head() == await two.head()
+            return await one.head()
+
+    head = asyncio.run(write())
+    steps = {**schema.STEPS, 1: ("CREATE TABLE later (x)", "INSERT INTO later VALUES (1)")}
+    monkeypatch.setattr(schema, "STEPS", steps)
+    monkeypatch.setattr(schema, "SCHEMA_VERSION", 2)
+    assert asyncio.run(read()) == head
+    db = sqlite3.connect(path)
+    assert db.execute("PRAGMA user_version").fetchone() == (2,)
+    assert db.execute("SELECT count(*) FROM later").fetchone() == (1,)
+    db.close()
+
+
+def test_a_full_disk_loses_nothing_and_ends_by_itself(path: Path) -> None:
+    """SQLITE_FULL: readers go on, the plan isn't half there, and the next one after space is back is published."""
+
+    async def go() -> None:
+        async with opened(path) as store, opened(path, create=False) as reader:
+            head = await publish(store, "a.example")
+
+            def limit(pages: int) -> None:
+                store._database.read(lambda db: db.execute(f"PRAGMA max_page_count = {pages}").fetchone())
+
+            limit(1)  # SQLite takes this as "not one page more"
+            wide = tuple(row(f"e{n}.example", 2) for n in range(2_000))
+            with pytest.raises(Unavailable, match="no space") as told:
+                await store.publish(Plan(head, 2, 0, wide))
+            assert "free some space" in told.value.hint
+            assert await reader.head() == head
+            assert len((await reader.newest_rows(None))[1]) == 1
+            limit(1_000_000)
+            assert await store.publish(Plan(head, 2, 0, wide)) is not None
+            assert len((await reader.newest_rows(None))[1]) == 2_001
+
+    asyncio.run(go())
+
+
+def test_a_row_of_another_version_is_for_a_person(path: Path) -> None:
+    """A body that can't be read is never skipped: an endpoint without row would look unknown."""
+
+    async def go() -> None:
+        async with opened(path) as store:
+            await publish(store, "a.example")
+            db = sqlite3.connect(path)
+            db.execute("UPDATE row SET body = ?", (b'{"name": 3}',))
+            db.commit()
+            db.close()
+            with pytest.raises(Misconfigured, match="damaged"):
+                await store.newest_rows(None)
+            assert (await store.head()).number == 1
+
+    asyncio.run(go())
