@@ -92,4 +92,4 @@ def loaded_at(path: Path, region: Region | None) -> str:
 
 def counted(number: int, noun: str) -> str:
     """A number and its noun."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}{'es' if noun.endswith('s') else 's'}"

@@ -131,7 +131,9 @@ def show_drain(effects: list[Effect], words: str, ends: int) -> list[str]:
     """Say what a drain does; the pools it takes under min_in. Raises ``Refused`` if a family would lose its last."""
     for each in effects:
         who = ", ".join(f"{member.key} ({member.zone})" for member in each.leaving) or "nobody who serves"
-        note(f"pool {each.pool}: {who} goes out of service; {each.stay} of {each.of} stay in (min_in {each.least})")
+        goes = "go" if len(each.leaving) > 1 else "goes"
+        go = "go" if len(each.leaving) > 1 else "goes"
+        note(f"pool {each.pool}: {who} {go} out of service; {each.stay} of {each.of} stay in (min_in {each.least})")
         if each.empties:
             hint = "to take an endpoint away: fencepost withdraw NAME"
             raise Refused(f"drain {words} would leave pool {each.pool} without an address", hint=hint)

@@ -84,7 +84,7 @@ async def work(
         if kind is OverrideKind.OBSERVE
         else "stays as it is: nothing goes out or comes back"
     )
-    note(f"{scope} {does}, {until_text(ends)}. Repairs and your own acts still work.")
+    note(f"{scope} {does}, {until_text(ends)}.\nRepairs and your own acts still work.")
     command = f"pause {pool or ''}{f' --zone {zone}' if zone else ''}{' --region' if region else ''}"
     why = reason(why, command)
     if region:

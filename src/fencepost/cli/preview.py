@@ -25,6 +25,7 @@ from fencepost.core.zone import Live
 from fencepost.ports import Inputs, StorePort, Unavailable
 from fencepost.roles import configuration
 from fencepost.roles.configuration import Loaded
+from fencepost.roles.domains import Domains
 from fencepost.roles.load_balancer import LoadBalancers, PoolPass
 from fencepost.roles.planner import PlannerHands
 from fencepost.settings import Region
@@ -83,7 +84,7 @@ async def preview(talk: Talk) -> Preview:
     began = time.monotonic()
     region = talk.region
     store: StorePort | None = talk.store
-    dns = await talk.read_dns()
+    dns = await standing_in_dns(talk)
     try:
         inputs = await talk.within(talk.store.inputs(), "the store")
     except Unavailable:
@@ -99,7 +100,7 @@ async def preview(talk: Talk) -> Preview:
     before = {pool: msgspec.json.decode(body, type=Membership) for pool, (_, body) in inputs.membership.items() if body}
     after = dict(before)
     if not same:
-        after |= await passed(talk, would, ReadOnly(store, inputs), inputs)
+        after |= await passed(dns, would, ReadOnly(store, inputs), inputs)
         made = {
             pool: (inputs.membership.get(pool, (0, b""))[0] + 1, msgspec.json.encode(row))
             for pool, row in after.items()
@@ -126,9 +127,18 @@ async def preview(talk: Talk) -> Preview:
     )
 
 
-async def passed(talk: Talk, would: Loaded, store: ReadOnly, inputs: Inputs) -> dict[str, Membership]:
+async def standing_in_dns(talk: Talk) -> Domains:
+    """What stands in DNS now. Raises a ``PortError``."""
+    from fencepost import assembly
+
+    if talk.region.dns.provider == "embedded" and not (assembly.state_folder(talk.region) / "tsig.key").exists():
+        return Domains({})  # a server that has never run: it is made at the first start
+    return await talk.read_dns()
+
+
+async def passed(dns: Domains, would: Loaded, store: ReadOnly, inputs: Inputs) -> dict[str, Membership]:
     """Each pool's row as the load balancer's pass over the file's list would leave it."""
-    hands = LoadBalancers("plan", store, talk.dns)
+    hands = LoadBalancers("plan", store, dns)
     found = {}
     for pool in would.region.pools:
         version, body = inputs.membership.get(pool.name, (0, b""))

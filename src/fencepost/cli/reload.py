@@ -87,7 +87,11 @@ async def take_up(talk: Talk, region: Region, *, yes: bool) -> Outcome:
     if why and not yes:
         text = "; ".join(why)
         await talk.within(put_rejected(talk.store, text, time.time_ns()), "the store")
-        raise Refused(f"{text}. Nothing was changed", where=region.path, hint="if you mean it:  fencepost reload --yes")
+        raise Refused(
+            f"{text}. Nothing was changed",
+            where=shown(Path(region.path)),
+            hint="if you mean it:  fencepost reload --yes",
+        )
     changed = changes(loaded.region, region)
     now = await talk.within(configuration.put(talk.store, region, confirmed=yes), "the store")
     await talk.within(clear_rejected(talk.store), "the store")

@@ -8,6 +8,7 @@ import time
 from typing import NamedTuple
 
 from fencepost.cli import terminal
+from fencepost.cli.check import counted
 from fencepost.cli.flags import Config, For, Json, Reason, Timeout, Yes, agree, duration, until
 from fencepost.cli.talk import Talk, answer, endpoint_name, talk_about
 from fencepost.cli.terminal import note
@@ -79,7 +80,7 @@ async def work(
     await talk.tell_history(name, f"repair: {', '.join(change.content.addresses)}", why)
     count = len(change.content.addresses)
     answer(
-        f"{name} is repaired: gen {generation}, {count} addresses, {terminal.until_text(ends)}\n"
+        f"{name} is repaired: gen {generation}, {counted(count, 'address')}, {terminal.until_text(ends)}\n"
         f"  back     fencepost resume {name}    gives it back to the planner",
         {
             "done": "repair",

@@ -14,6 +14,9 @@ from fencepost.core.traffic.operator_word import FREEZING
 from fencepost.ports import Misconfigured, PortError, Refused
 from fencepost.roles.overrides import StoredOverride
 
+NOUNS = {"observe": "observing", "withdraw": "withdrawal"}
+"""What a word is called once it is a thing."""
+
 
 class Found(NamedTuple):
     """What is to end: words in the store, and holds by endpoint."""
@@ -72,10 +75,12 @@ async def work(talk: Talk, what: tuple[str, ...], zone: str | None, *, why: str,
     for name, hold in found.held:
         await talk.within(talk.store.put_order(holds.order("release", name, talk, why, hold=hold.id)), "the store")
         await talk.tell_history(name, f"{hold.kind} released", why)
-    told = [f"{word.on}: the {word.what} is over" for word in found.words]
+    told = [f"{word.on}: the {NOUNS.get(word.what, word.what)} is over" for word in found.words]
     for name, hold in found.held:
         marker = await holds.released(talk, name, hold.id)
-        told.append(f"{name}: the {hold.kind} is over; gen {marker.generation} follows the planner again")
+        told.append(
+            f"{name}: the {NOUNS.get(hold.kind, hold.kind)} is over; gen {marker.generation} follows the planner again"
+        )
     if found.words:
         await words_over(talk, found.words)
     done = [word.on for word in found.words] + [name for name, _ in found.held]

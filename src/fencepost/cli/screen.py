@@ -1,10 +1,13 @@
 """The status document in lines, for ``status`` and the screen of ``up``. Pure: a document and a time in, text out."""
 
+import textwrap
+
 from fencepost.cli.terminal import moment, styled, table
 from fencepost.core.instant import SECOND, Instant
 from fencepost.roles.status.document import EndpointStatus, PoolStatus, RoleStatus, Status, instant
 from fencepost.settings.units import spoken
 
+WIDTH = 100
 UNKNOWN = "?"
 VERDICTS = {"ok": "green", "working": "yellow", "attention": "red"}
 
@@ -59,7 +62,7 @@ def pool_line(pool: PoolStatus, status: Status) -> str:
         text += f"; budget {pool.budget:.1f}"
         if pool.budget_next_s is not None:
             text += f", the next in {spoken(int(pool.budget_next_s * SECOND))}"
-    for flag, word in ((pool.panic, "fail open: nothing is removed"), (pool.suspect, "suspect")):
+    for flag, word in ((pool.panic, "fail open"), (pool.suspect, "suspect")):
         if flag:
             text += f"; {styled(word, 'yellow')}"
     if pool.mode not in (None, "enabled"):
@@ -111,7 +114,9 @@ def problem_lines(status: Status) -> list[str]:
     for each in sorted(status.problems, key=lambda problem: (not problem.needs_person, problem.id, problem.on)):
         word = styled("attention", "red") if each.needs_person else styled("note", "yellow")
         since = f" since {moment(instant(each.since))}" if each.since else ""
-        lines.append(f" {word}  {each.on}: {each.what}{since}")
+        wide = len("attention" if each.needs_person else "note") + 3
+        text = textwrap.wrap(f"{each.on}: {each.what}{since}", WIDTH - wide, break_on_hyphens=False)
+        lines.append(f" {word}  " + f"\n{' ' * wide}".join(text))
         if each.try_:
             lines.append(f"   try      {each.try_}")
     return lines

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from fencepost.cli.history import line as history_line
 from fencepost.cli.history import what, who
-from fencepost.cli.screen import endpoint_table, pool_line, problem_lines, zone_table
+from fencepost.cli.screen import endpoint_table, pool_line, zone_table
 from fencepost.cli.terminal import clock, interactive, say, styled
 from fencepost.core.instant import Instant
 from fencepost.ports import HistoryRow
@@ -100,7 +100,9 @@ def panel(region: Region, status: Status, pids: dict[str, int | None], began: fl
     lines += [pool_line(pool, status) for pool in status.pools]
     zones = zone_table(status, targets_by_zone(region, pids))
     lines += [styled(zones[0], "bold"), *zones[1:]] if zones else []
-    lines += [text for text in problem_lines(status) if "attention" in text][:2]
+    lines += [
+        f" {styled('attention', 'red')}  {each.on}: {each.what}" for each in status.problems if each.needs_person
+    ][:2]
     if region.drills and shutil.get_terminal_size().lines >= TALL:
         lines += tries(region, status, pids)
     return lines
@@ -130,7 +132,7 @@ def tries(region: Region, status: Status, pids: dict[str, int | None]) -> list[s
         middle = living[len(living) // 2 - 1]
         rows.append((f"kill {middle[1]}", f"{middle[0]} leaves within {longest}"))
         others = (living[-2], living[0])
-        rows.append((f"kill {others[0][1]} {others[1][1]}", "two more die: one leaves, one is kept: the limit"))
+        rows.append((f"kill {others[0][1]} {others[1][1]}", third_death(region)))
     rows.append((f"{command()} explain {endpoint}", "why each address is in or out"))
     enactors = sorted(name for name in pids if name.startswith("enactor/") and pids[name])
     if enactors:
@@ -139,6 +141,14 @@ def tries(region: Region, status: Status, pids: dict[str, int | None]) -> list[s
     width = max(len(row[0]) for row in rows) + 2
     lines = [f" {left:<{width}}{right}" for left, right in rows]
     return [styled(lines[0], "bold"), *lines[1:]]
+
+
+def third_death(region: Region) -> str:
+    """What the third death of a pool does, two at once: half look dead, or a limit keeps one."""
+    pool = region.pools[0]
+    if pool.safety.fail_open_ppm * len(pool.targets) <= 3 * 1_000_000:
+        return "half look dead: kept in DNS (fail open)"
+    return "two more die: the limit keeps some"
 
 
 def number(count: int) -> str:
@@ -184,7 +194,7 @@ def joined(rows: list[HistoryRow]) -> str:
 def told(at: Instant, name: str, text: str) -> str:
     """A line from the supervisor. ``text`` says how a process ended and when it is started again."""
     if name.startswith("target/"):
-        how = text.partition(" (pid")[0].replace("died", "exited")
+        how = text.partition(" (pid")[0].replace("died", "exited").replace("ended", "exited")
         return event(at, "target", f"{name.partition('/')[2]} {how}; the sample starts it again in 60 s")
     return event(at, name.replace("/", " "), text)
 

@@ -38,7 +38,7 @@ async def work(talk: Talk, text: str, *, why: str | None, said: str | None, ends
     note(f"{name} answers {len(addresses)} addresses now ({listed}).")
     note(f"Withdrawn, callers get none of them, {until_text(ends)}.")
     why = reason(why, f"withdraw {name}")
-    confirm("This takes the endpoint away.", name, said)
+    confirm(f"This takes {name} out of DNS.", name, said)
     await talk.within(talk.store.put_order(holds.order("withdraw", name, talk, why, until=ends)), "the store")
     await talk.tell_history(name, "withdraw", why)
     marker = await holds.placed(talk, name, "withdraw", before.generation)
