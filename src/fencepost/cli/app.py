@@ -5,7 +5,6 @@ from cyclopts.config import Env
 
 from fencepost import __version__
 from fencepost.cli import COMMANDS
-from fencepost.cli.help import ABOUT
 
 
 def make() -> App:
@@ -27,7 +26,7 @@ def make() -> App:
     for words, where in COMMANDS.items():
         first, _, second = words.partition(" ")
         if second:
-            dev.command(where, name=second, help=ABOUT[words])
+            dev.command(where, name=second)
         else:
-            app.command(where, name=first, help=ABOUT[words])
+            app.command(where, name=first)
     return app

@@ -131,7 +131,6 @@ def show_drain(effects: list[Effect], words: str, ends: int) -> list[str]:
     """Say what a drain does; the pools it takes under min_in. Raises ``Refused`` if a family would lose its last."""
     for each in effects:
         who = ", ".join(f"{member.key} ({member.zone})" for member in each.leaving) or "nobody who serves"
-        goes = "go" if len(each.leaving) > 1 else "goes"
         go = "go" if len(each.leaving) > 1 else "goes"
         note(f"pool {each.pool}: {who} {go} out of service; {each.stay} of {each.of} stay in (min_in {each.least})")
         if each.empties:

@@ -19,7 +19,7 @@ LOOKED_BACK_NS = 24 * 3600 * 1_000_000_000
 ROWS = 10_000
 
 
-def explain(what: str, *, timeout: Timeout = "10s", config: Config = None, json: Json = False) -> int:
+def explain(what: str, /, *, timeout: Timeout = "10s", config: Config = None, json: Json = False) -> int:
     """Say why each address is in or out, with the votes, the limit and the write behind it.
 
     Parameters

@@ -20,6 +20,7 @@ WIDTH = 100
 
 def history(
     name: str | None = None,
+    /,
     *,
     last: str = "1h",
     follow: Annotated[bool, Parameter(name=["--follow", "-f"])] = False,

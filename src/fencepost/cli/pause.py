@@ -24,6 +24,7 @@ from fencepost.ports import Misconfigured, Refused
 
 def pause(
     pool: str | None = None,
+    /,
     *,
     zone: str | None = None,
     region: bool = False,

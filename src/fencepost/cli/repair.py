@@ -35,6 +35,7 @@ class Source(NamedTuple):
 
 def repair(
     name: str,
+    /,
     *,
     address: list[str] | None = None,
     reason: Reason = None,

@@ -22,6 +22,7 @@ class Step(NamedTuple):
 
 def rollback(
     generation: int,
+    /,
     *names: str,
     reason: Reason = None,
     for_: For = None,

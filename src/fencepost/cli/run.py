@@ -1,10 +1,11 @@
 """``fencepost run ROLE``: one role in the foreground, for systemd."""
 
+from fencepost.cli.flags import Config
 from fencepost.cli.regions import region_of
 from fencepost.ports import Misconfigured
 
 
-def run(role: str, *, zone: str | None = None, config: str | None = None) -> int:
+def run(role: str, /, *, zone: str | None = None, config: Config = None) -> int:
     """Run one role in the foreground until SIGTERM, its log on stderr.
 
     Parameters
@@ -13,8 +14,6 @@ def run(role: str, *, zone: str | None = None, config: str | None = None) -> int
         planner, enactor, checker, janitor, dns or api.
     zone
         The failure zone, for an enactor or checker.
-    config
-        Which region.toml.
     """
     from fencepost import assembly
     from fencepost.roles.process import run as run_process

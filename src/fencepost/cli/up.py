@@ -90,6 +90,7 @@ class Run:
         self.folder.mkdir(parents=True, exist_ok=True)
         if self.region.dns.provider == "embedded":
             self.assembly.make_tsig_key(self.region)
+        self.load()
         say(self.opening(), self.stream)
         keep_region(self.region)
         lines, alive = self.fork_supervisor()
@@ -105,6 +106,13 @@ class Run:
             self.print_document()
         broken = self.status is not None and any(each.held is False for each in self.status.promises.values())
         return 1 if broken or self.ended else 0
+
+    def load(self) -> None:
+        """Make the file the running configuration; a start goes on without a store, and the planner will do it."""
+        try:
+            self.assembly.load_configuration(self.region)
+        except PortError as error:
+            say(f"starting without the store: {error}" + (f"; {error.hint}" if error.hint else ""), self.stream)
 
     @property
     def stream(self) -> TextIO:

@@ -16,6 +16,7 @@ from fencepost.settings.secret import TsigKey
 
 def wipe(
     name: str,
+    /,
     *,
     marker: bool = False,
     both: bool = False,

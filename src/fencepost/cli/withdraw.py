@@ -9,6 +9,7 @@ from fencepost.ports import Refused
 
 def withdraw(
     name: str,
+    /,
     *,
     reason: Reason = None,
     confirm: Confirm = None,
