@@ -161,6 +161,20 @@ def test_a_write_into_a_file_that_is_gone_is_not_taken_for_done(path: Path) -> N
     files.close()
 
 
+def test_a_write_that_fails_midway_leaves_nothing(path: Path) -> None:
+    """Whatever goes wrong between the first statement and the commit."""
+    files = database.Database(path, create=True)
+
+    def work(db: sqlite3.Connection) -> None:
+        db.execute("UPDATE head SET number = 7")
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        files.write(work)
+    assert files.read(plans.read_head).number == 0
+    files.close()
+
+
 def test_many_who_may_create_make_one_store(path: Path) -> None:
     """Roles start at the same moment; each store made has an identity of its own, so there must be one."""
 
