@@ -8,7 +8,6 @@ steps alone.
 import time
 from array import array
 from collections.abc import Callable
-from itertools import pairwise
 from typing import TypeAlias
 
 from fencepost.explorer.reach import reaching
@@ -128,7 +127,7 @@ class Explorer:
             path.append(at)
             at = self.parent[at]
         path.reverse()
-        return tuple(self.worlds.told(order[a], order[b]) for a, b in pairwise(path))
+        return self.worlds.told([order[number] for number in path])
 
 
 def describe(shape: Shape) -> str:

@@ -6,7 +6,7 @@ interchangeable, so with symmetry on, worlds that differ only in who is who are 
 
 from collections import Counter
 from collections.abc import Iterator
-from itertools import groupby
+from itertools import groupby, pairwise
 
 from fencepost.explorer.lean import Lean
 from fencepost.explorer.result import Step
@@ -43,7 +43,9 @@ class Worlds:
         self.shifts = tuple(BITS * (self.count - 1 - n) for n in range(self.count))
         self.top = BITS * self.count
         shared = self.lean.shared(shared)
-        self.first = self.pack([self.slot_id(self.lean.slot(slot, shared)) for slot in slots], self.shared_id(shared))
+        self.names = [slot.name for slot in slots]
+        self.started = [self.slot_id(self.lean.slot(slot, shared)) for slot in slots]
+        self.first = self.pack(list(self.started), self.shared_id(shared))
 
     def slot_id(self, slot: Slot) -> int:
         """A slot's number."""
@@ -82,13 +84,17 @@ class Worlds:
 
     def relook(self, ids: list[int], shared: int) -> int:
         """The world with every part looked at again, since what it holds may be outdated now."""
+        self.look(ids, shared)
+        return self.pack(ids, shared)
+
+    def look(self, ids: list[int], shared: int) -> None:
+        """Each part as it is worth in this shared part, in place."""
         for at, slot in enumerate(ids):
             found = self.relooked.get(shared << BITS | slot)
             if found is None:
                 found = self.slot_id(self.lean.slot(self.slots[slot], self.shareds[shared]))
                 self.relooked[shared << BITS | slot] = found
             ids[at] = found
-        return self.pack(ids, shared)
 
     def slot_steps(self, slot: int, shared: int) -> Steps:
         """What one part may do in one shared part."""
@@ -117,29 +123,29 @@ class Worlds:
         shared = self.lean.shared(move.shared)
         return (None if move.slot is None else self.lean.slot(move.slot, shared)), shared
 
-    def told(self, before: int, after: int) -> Step:
-        """Which move led from one world to the next."""
-        for who, move, world in self.successors(before):
-            if world == after:
-                return Step(who, move.label)
-        raise LookupError("a step of the story can't be found again")
+    def told(self, path: list[int]) -> tuple[Step, ...]:
+        """The moves that lead through these worlds, from the first on, each with its part's own name.
 
-    def successors(self, world: int) -> Iterator[tuple[str, Move, int]]:
-        """All moves from a world, in words: who, the move, the world after."""
-        ids = [world >> shift & MASK for shift in self.shifts]
-        shared = world >> self.top
+        A world doesn't say which of two equal parts is which, so the names are followed from the start.
+        """
+        ids = list(self.started)
+        steps = []
+        for before, after in pairwise(path):
+            who, move, ids = next(found for found in self.successors(ids, before >> self.top) if found[3] == after)[:3]
+            steps.append(Step(self.names[who] if who >= 0 else "outside", move.label))
+        return tuple(steps)
+
+    def successors(self, ids: list[int], shared: int) -> Iterator[tuple[int, Move, list[int], int]]:
+        """All moves from a world: the part's place (-1: of none), the move, the parts after it, the world after it."""
         here = self.shareds[shared]
-        for at, number in enumerate(ids):
-            for move in moves(self.slots[number], here):
-                yield self.slots[number].name, move, self.after(ids, at, move, here)
-        for move in (*arrivals(here), *adversary(here)):
-            yield "outside", move, self.after(ids, -1, move, here)
-
-    def after(self, ids: list[int], at: int, move: Move, here: Shared) -> int:
-        """The world after a move of the part at ``at`` (-1: of none)."""
-        ids = list(ids)
-        slot, shared = self.reduced(move)
-        if slot is not None:
-            ids[at] = self.slot_id(slot)
-        pack = self.relook if self.lean.stirred(here, shared) else self.pack
-        return pack(ids, self.shared_id(shared))
+        places = [(at, move) for at, number in enumerate(ids) for move in moves(self.slots[number], here)]
+        places += [(-1, move) for move in (*arrivals(here), *adversary(here))]
+        for at, move in places:
+            slot, shared_after = self.reduced(move)
+            after = list(ids)
+            if slot is not None:
+                after[at] = self.slot_id(slot)
+            number = self.shared_id(shared_after)
+            if self.lean.stirred(here, shared_after):
+                self.look(after, number)
+            yield at, move, after, self.pack(list(after), number)

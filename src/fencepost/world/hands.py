@@ -10,7 +10,7 @@ from fencepost.core.record_set import record_digest
 from fencepost.core.store import Head, Order, Row, Tables, Wanted
 from fencepost.core.zone import Change
 from fencepost.world.calls import fly, spend
-from fencepost.world.faults import Fault
+from fencepost.world.faults import MEANING, Fault
 from fencepost.world.region import ASKED, OWNER, REPAIRS, STRANGE, Move, Shared, life
 
 
@@ -21,7 +21,7 @@ def adversary(shared: Shared) -> Iterator[Move]:
             for at in range(len(shared.domain)):
                 after = HANDS[fault](shared, at)
                 if after is not None:
-                    yield Move(fault.value, None, spend(after, fault), event=fault.value)
+                    yield Move(MEANING[fault], None, spend(after, fault), event=fault.value)
 
 
 def by_hand(shared: Shared, at: int, **what: object) -> Shared | None:

@@ -1,0 +1,94 @@
+"""What ``fencepost explore`` is built on: results, told and as a document; bounds and mistakes."""
+
+import json
+
+import pytest
+
+from fencepost.explorer.command import explore
+from fencepost.explorer.explore import Explorer
+from fencepost.explorer.result import Result, Step, document, tell
+from fencepost.world.faults import MEANING, NINE, Fault
+from fencepost.world.region import Shape
+
+
+def test_each_move_is_explored_alone_and_none_besides() -> None:
+    """EXPERIENCE of the command: "each" is the default and stands for ten explorations."""
+    results = explore(enactors=1, planners=1)
+    assert len(results) == 1 + len(NINE)
+    assert {result.verdict for result in results} == {"holds"}
+    assert [result.faults for result in results[1:3]] == [
+        ("input-change", "withdraw", "marker-deleted"), ("input-change", "withdraw", "record-emptied")
+    ]
+
+
+def test_moves_are_joined_by_plus_and_counted() -> None:
+    """Two repairs and a release in one exploration."""
+    (result,) = explore(1, 1, moves=("repair+repair+release",), inputs=0, withdrawals=0)
+    assert result.verdict == "holds"
+    assert result.sometimes["repair enacted"] > 0
+    assert result.faults == ("repair", "release")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ({"moves": ("repiar",)}, r"unknown move 'repiar'; did you mean 'repair'\?"),
+        ({"moves": ("zzz",)}, "unknown move 'zzz'; known are marker-deleted"),
+        ({"enactors": 0}, "enactors is 0; from 1 to 6"),
+        ({"endpoints": 5}, "endpoints is 5; from 1 to 4"),
+        ({"inputs": 99}, "inputs is 99"),
+    ],
+)
+def test_mistakes_are_named(words: dict[str, object], said: str) -> None:
+    """The nearest right word is offered."""
+    with pytest.raises(ValueError, match=said):
+        explore(**words)  # type: ignore[arg-type]
+
+
+def test_a_bound_that_is_reached_is_said() -> None:
+    """Unfinished isn't "holds": what was not explored is unknown."""
+    (result,) = explore(most=500, moves=("crash",))
+    assert result.verdict == "unfinished"
+    assert 500 <= result.states < 600
+    assert tell(result).startswith("UNFINISHED, nothing broken so far · ")
+
+
+def test_ctrl_c_ends_an_exploration_with_what_it_has() -> None:
+    """Interrupted is unfinished, and progress is told on the way."""
+    seen = []
+
+    def progress(states: int, depth: int) -> None:
+        seen.append((states, depth))
+        raise KeyboardInterrupt
+
+    result = Explorer(Shape(2, 1, budget=((Fault.INPUT, 1),)), progress=progress).run()
+    assert result.verdict == "unfinished"
+    assert seen == [(1, 0)]
+
+
+def test_the_document_is_plain_json() -> None:
+    """verdict, promise, sizes, story, what was seen and what isn't covered."""
+    (result,) = explore(1, 1, moves=("none",))
+    read = json.loads(json.dumps(document(result)))
+    assert (read["verdict"], read["promise"], read["story"]) == ("holds", None, [])
+    assert read["states"] == result.states > 0 < read["transitions"]
+    assert read["sometimes"]["enacted"] > 0
+    assert read["not_covered"]
+    assert read["region"] == "1 enactor, 1 planner, 1 endpoint"
+
+
+def test_a_violation_is_told_step_by_step() -> None:
+    """Numbered, who and what, the last line marked."""
+    story = (Step("enactor A", "reads DNS"), Step("planner 1", "publishes plan 1"))
+    result = Result("violated", "never_backward", 9, 12, 2, 0.25, story, {}, region="1 enactor")
+    assert tell(result).splitlines() == [
+        "VIOLATED never_backward · shortest way, 2 steps · 1 enactor · 0.2 s CPU",
+        "  1  enactor A  reads DNS",
+        "  2  planner 1  publishes plan 1   <- here",
+    ]
+    assert "From here no step" in tell(Result("violated", "converges", 9, 12, 2, 0.25, story, {}))
+
+
+def test_every_fault_has_a_meaning() -> None:
+    """Stories and help texts say each in words."""
+    assert set(MEANING) == set(Fault)
