@@ -11,6 +11,19 @@ from fencepost.cli.terminal import interactive, note, say
 from fencepost.ports import Misconfigured
 
 
+class Progress:
+    """Says how far it is, after a second and then now and then."""
+
+    def __init__(self) -> None:
+        self.due = time.monotonic() + 1
+
+    def __call__(self, states: int, depth: int) -> None:
+        """See :class:`~fencepost.explorer.explore.Explorer`."""
+        if time.monotonic() >= self.due:
+            self.due = time.monotonic() + (2 if interactive() else 10)
+            note(f"… {states:,} states so far, {depth} steps deep")
+
+
 def explore(
     *,
     enactors: int = 2,
@@ -28,8 +41,6 @@ def explore(
 
     Parameters
     ----------
-    enactors, planners, endpoints, janitors
-        How many of each.
     plans
         So many plans from changing inputs (inputs change one time less).
     inputs
@@ -45,15 +56,6 @@ def explore(
     from fencepost.explorer.explore import MOST
     from fencepost.explorer.result import document, tell
 
-    began, said = time.monotonic(), 0.0
-
-    def progress(states: int, depth: int) -> None:
-        nonlocal said
-        now = time.monotonic()
-        if now - began > 1 and now - said > (2 if interactive() else 10):
-            said = now
-            note(f"… {states:,} states so far, {depth} steps deep")
-
     try:
         results = command.explore(
             enactors,
@@ -64,7 +66,7 @@ def explore(
             most or MOST,
             janitors=janitors,
             symmetry=symmetry,
-            progress=progress,
+            progress=Progress(),
         )
     except ValueError as error:
         raise Misconfigured(str(error), hint="fencepost explore --help") from None

@@ -5,11 +5,9 @@ import shutil
 from importlib import resources
 from pathlib import Path
 
-import msgspec
-
 from fencepost.cli.terminal import note
 from fencepost.ports import Misconfigured
-from fencepost.settings import Region, SettingsError, decode, encode, load
+from fencepost.settings import Region, SettingsError, load
 from fencepost.settings.lookup import find_config
 
 SAMPLE_FOLDER = Path(".fencepost/demo")
@@ -34,8 +32,8 @@ def samples() -> list[Path]:
 def region_of(config: str | None, *, forgiving: bool = False) -> Region:
     """The region that a command means. Raises ``Misconfigured`` if there is none, ``SettingsError`` if it is wrong.
 
-    ``forgiving`` is for commands that one needs in an outage: while the region runs here, a file that was spoilt since
-    doesn't stop them, and they go by what it loaded.
+    ``forgiving`` is for commands that one needs in an outage: a file that was spoilt since the region loaded it doesn't
+    stop them, and they go by what it loaded.
     """
     found = find_config(config, os.environ, Path.cwd(), samples())
     if found is None:
@@ -47,39 +45,29 @@ def region_of(config: str | None, *, forgiving: bool = False) -> Region:
     try:
         return load(shown(found.path))
     except SettingsError as error:
-        running = running_beside(found.path) if forgiving else None
+        running = running_beside(found.path, alive=False) if forgiving else None
         if running is None:
             raise
         count = len(error.mistakes)
         has = f"{count} mistake{'s' if count > 1 else ''}"
-        note(f"{shown(found.path)} has {has} (fencepost check); going by what the region runs on")
+        note(f"{shown(found.path)} has {has} (fencepost check); going by what the region ran on last")
         return running
 
 
-def keep_region(region: Region) -> None:
-    """Keep what the region runs on in its folder, for commands that meet a file spoilt since. No secret is in it."""
-    from fencepost import assembly
+def running_beside(path: Path, *, alive: bool = True) -> Region | None:
+    """The region that was loaded from this file and runs here now (or last did, if not ``alive``); None if none did.
 
-    path = assembly.state_folder(region) / "region.json"
-    try:
-        path.with_suffix(".new").write_bytes(encode(region))
-        path.with_suffix(".new").replace(path)
-    except OSError as error:
-        note(f"{shown(path)} can't be written: {error.strerror}")
+    Its planner keeps a local copy of the newest configuration in the region's folder.
+    """
+    from fencepost.roles.configuration import read_copy
 
-
-def running_beside(path: Path) -> Region | None:
-    """The region that was loaded from this file and runs here now; None if none is known to."""
     folder = path.absolute().parent
-    for known in [folder / "region.json", *sorted(folder.glob(".fencepost/*/region.json"))]:
-        if running_supervisor(known.parent) is None:
+    for known in [folder / "running.json", *sorted(folder.glob(".fencepost/*/running.json"))]:
+        if not known.is_file() or (alive and running_supervisor(known.parent) is None):
             continue
-        try:
-            region = decode(known.read_bytes())
-        except (OSError, msgspec.MsgspecError):
-            continue
-        if Path(region.path) == path.absolute():
-            return region
+        loaded = read_copy(known)
+        if loaded is not None and Path(loaded.region.path) == path.absolute():
+            return loaded.region
     return None
 
 

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from fencepost.cli.flags import Config, Json, Timeout, Yes, duration
 from fencepost.cli.loaded import loaded_in, pools_in
-from fencepost.cli.regions import keep_region, running_beside, samples, shown
+from fencepost.cli.regions import running_beside, samples, shown
 from fencepost.cli.talk import Talk, answer, talk_about
 from fencepost.cli.terminal import moment
 from fencepost.core.traffic.membership import SERVING
@@ -95,7 +95,6 @@ async def take_up(talk: Talk, region: Region, *, yes: bool) -> Outcome:
     changed = changes(loaded.region, region)
     now = await talk.within(configuration.put(talk.store, region, confirmed=yes), "the store")
     await talk.within(clear_rejected(talk.store), "the store")
-    keep_region(region)
     if not changed.nothing:
         await talk.tell_history(region.name, f"reload: revision {now.revision}, {summary(changed)}", "")
     return Outcome(now.revision, now.loaded_at, changed)

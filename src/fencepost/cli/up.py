@@ -6,8 +6,6 @@ import fcntl
 import json as json_text
 import os
 import signal
-import socket
-import struct
 import sys
 import time
 from collections.abc import Callable
@@ -15,10 +13,10 @@ from pathlib import Path
 from typing import TextIO
 
 from fencepost import __version__
-from fencepost.cli import up_screen
+from fencepost.cli import up_ready, up_screen
 from fencepost.cli.check import counted
 from fencepost.cli.flags import Config, For, Json, Yes, duration
-from fencepost.cli.regions import keep_region, place_sample, shown
+from fencepost.cli.regions import place_sample, shown
 from fencepost.cli.terminal import interactive, say, styled
 from fencepost.cli.up_start import ask_once, hold_owner, refuse_clashes
 from fencepost.cli.up_state import read
@@ -92,7 +90,6 @@ class Run:
             self.assembly.make_tsig_key(self.region)
         self.load()
         say(self.opening(), self.stream)
-        keep_region(self.region)
         lines, alive = self.fork_supervisor()
         screen = up_screen.screen(as_json=self.as_json)
         try:
@@ -244,7 +241,7 @@ class Run:
             if isinstance(result, Exception):
                 raise result
         if not self.ended:
-            await self.last_look()
+            await self.look()
 
     def hang_up(self) -> None:
         """SIGHUP: a closed terminal ends the run; sent to one without a terminal it means reload."""
@@ -291,37 +288,14 @@ class Run:
                 screen.line(f"not ready yet: {missing}; the roles' logs are in {shown(self.folder)}")
             await asyncio.sleep(0.05)
         self.ready = True
-        parts = [f"ready in {time.monotonic() - self.began:.1f} s: dns {dns_place(self.region)}"]
-        running = read(self.folder)
-        if "api" in running:
-            parts.append(f"api http://{self.region.api.listen}")
-        zones, targets = len(self.region.zones), sum(len(pool.targets) for pool in self.region.pools)
-        parts.append(f"{counted(zones, 'checker')}, {counted(zones, 'enactor')}, {counted(targets, 'target')}")
-        screen.line(" · ".join(parts))
+        took = f"ready in {time.monotonic() - self.began:.1f} s"
+        screen.line(f"{took}: {up_ready.parts(self.region, api='api' in read(self.folder))}")
 
     def missing(self) -> str:
-        """What isn't answered yet, "" if nothing is missing. Blocks for a moment."""
-        place = self.region.dns.listen if self.region.dns.provider == "embedded" else self.region.dns.server
-        settled = (
-            {each.name for each in self.status.endpoints if each.state in ("withdrawn", "foreign")}
-            if self.status
-            else set()
-        )
-        for endpoint in self.region.endpoints[:100]:
-            if (
-                place is not None
-                and endpoint.name not in settled
-                and not answered(place.host, place.port, endpoint.name, endpoint.records[0])
-            ):
-                return f"DNS doesn't answer {endpoint.name}"
-        if "api" in read(self.folder):
-            from fencepost.cli.looking import ask_api
-
-            try:
-                ask_api(self.region, "/status", 2_000_000_000)
-            except PortError as error:
-                return str(error)
-        return ""
+        """What isn't answered yet; "" if nothing is missing. Blocks for a moment."""
+        known = self.status.endpoints if self.status is not None else ()
+        settled = {each.name for each in known if each.state in ("withdrawn", "foreign")}
+        return up_ready.missing(self.region, settled, api="api" in read(self.folder))
 
     async def keep_panel(self, screen: up_screen.Screen) -> None:
         """Look at the status each second and draw the panel from it."""
@@ -338,36 +312,6 @@ class Run:
 
         with contextlib.suppress(PortError):
             self.status = await asyncio.to_thread(from_api, self.region, 2_000_000_000)
-
-    async def last_look(self) -> None:
-        """The status right before stopping."""
-        await self.look()
-
-
-def dns_place(region: Region) -> str:
-    """Where DNS is answered or written."""
-    return str(region.dns.listen if region.dns.provider == "embedded" else region.dns.server)
-
-
-def answered(host: str, port: int, name: str, kind: str) -> bool:
-    """Whether a server answers a name with at least one record: one question over UDP (RFC 1035 section 4.1)."""
-    labels = b"".join(bytes((len(label),)) + label.encode("ascii") for label in name.split("."))
-    question = (
-        struct.pack("!6H", 0x6670, 0x0100, 1, 0, 0, 0)
-        + labels
-        + b"\0"
-        + struct.pack("!2H", 28 if kind == "AAAA" else 1, 1)
-    )
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    try:
-        with socket.socket(family, socket.SOCK_DGRAM) as link:
-            link.settimeout(0.5)
-            link.connect((host, port))
-            link.send(question)
-            reply = link.recv(4096)
-    except OSError:
-        return False
-    return len(reply) >= 12 and reply[:2] == question[:2] and struct.unpack("!H", reply[6:8])[0] > 0
 
 
 def reload_aside(region: Region, tell: Callable[[str, str], None]) -> None:
