@@ -19,7 +19,7 @@ from msgspec import Struct, field, structs
 
 from fencepost.core.fence import Foreign, Generation, Hold, Marker, digest
 from fencepost.core.instant import SECOND, Duration, Instant
-from fencepost.core.promises import Memory, destroy, undoes
+from fencepost.core.promises import Memory, destroy, enact, undoes
 from fencepost.core.record_set import Content
 from fencepost.core.store import Row
 from fencepost.core.zone import Live, withdraws
@@ -133,8 +133,10 @@ class PromiseWatch:
             return False
         if marker is None:
             return self._unmarked(endpoint, past, seen, now)
+        self.checked["never_backward"] += 1
+        self.checked["hold_stands"] += past.memory.held is not None
         if marker != past.marker:
-            self._succeeds(endpoint, past, marker, now)
+            self._succeeds(endpoint, past, marker, seen, now)
         self._judge_vanished(endpoint, past, now)
         return self._judge_set(endpoint, past, marker, seen, now)
 
@@ -150,18 +152,15 @@ class PromiseWatch:
             self._refilled(past, now)
         return True
 
-    def _succeeds(self, endpoint: Watched, past: Past, marker: Marker, now: Instant) -> None:
+    def _succeeds(self, endpoint: Watched, past: Past, marker: Marker, seen: Seen, now: Instant) -> None:
         """Another marker than at the last look: its generation and its hold follow those remembered."""
         memory = past.memory
-        self.checked["never_backward"] += 1
         if marker.generation < memory.enacted:
             self._break("never_backward", endpoint.name, marker, now,
                         f"generation {marker.generation} is live after {memory.enacted}")
-        if memory.held is not None:
-            self.checked["hold_stands"] += 1
-            if undoes(memory, marker, now + SKEW):
-                past.vanished = (memory.held, marker.generation)
-        past.memory = structs.replace(memory, enacted=marker.generation, held=marker.hold)
+        if memory.held is not None and undoes(memory, marker, now + SKEW):
+            past.vanished = (memory.held, marker.generation)
+        past.memory, _ = enact(memory, seen.live(endpoint.name), now)
         past.marker, past.whole = marker, False
 
     def _judge_vanished(self, endpoint: Watched, past: Past, now: Instant) -> None:
@@ -250,7 +249,7 @@ def expected(endpoint: Watched, past: Past, marker: Marker, seen: Seen) -> str:
     """The families that are published under a marker, as far as can be told.
 
     Without its row, and before any set was seen whole, a family that doesn't answer may be one that the owner has only
-    just asked for: then nothing is expected of it, unless no family answers at all.
+    just asked for: then only what answers is expected, unless no family answers at all.
     """
     if withdraws(marker):
         return ""
@@ -260,7 +259,7 @@ def expected(endpoint: Watched, past: Past, marker: Marker, seen: Seen) -> str:
     if row is not None and (row.generation, row.digest) == (marker.generation, marker.digest):
         return row.families
     if not past.families:
-        return "" if seen.a or seen.aaaa else endpoint.families
+        return ("4" if seen.a else "") + ("6" if seen.aaaa else "") or endpoint.families
     return "".join(each for each in endpoint.families if each in past.families)
 
 
