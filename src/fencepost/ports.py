@@ -131,6 +131,14 @@ class Beat(Struct, frozen=True, gc=False):
     notify: str = ""
 
 
+class Waiter(Protocol):
+    """One task's waiting for a store to change."""
+
+    async def wait(self, most: Duration) -> None:
+        """Return when it may have changed since this waiter's last call, at the latest after ``most``."""
+        ...
+
+
 class StorePort(Protocol):
     """A store: linearizable compare-and-set on one head and on one row a pool, and rows to read."""
 
@@ -158,8 +166,8 @@ class StorePort(Protocol):
         """Every kept row of an endpoint, newest first."""
         ...
 
-    async def spent_rows(self, most: int) -> Sequence[tuple[Row, int, Generation]]:
-        """At most so many rows that aren't their endpoint's newest, oldest first: (row, place from newest, newest)."""
+    async def spent_rows(self, most: int, place: int = 1) -> Sequence[tuple[Row, int, Generation]]:
+        """At most so many rows with ``place`` or more newer ones, oldest first: (row, place from newest, newest)."""
         ...
 
     async def delete_row(self, name: str, generation: Generation, nonce: str) -> bool:
@@ -234,8 +242,8 @@ class StorePort(Protocol):
         """Each role's last sign of life."""
         ...
 
-    async def wait(self, most: Duration) -> None:
-        """Return when the store may have changed since the last call, at the latest after ``most``."""
+    def waiter(self, *, reports: bool = False) -> "Waiter":
+        """For one task: waits for changes of head and inputs, or with ``reports`` for any change."""
         ...
 
     async def close(self) -> None:

@@ -322,11 +322,12 @@ class StoreContract:
     @on_store
     async def test_wait_returns_at_a_change_and_at_the_latest_in_time(self, store: StorePort) -> None:
         """Roles sleep on the store: a change wakes them, one before the call counts, and silence ends it too."""
-        await store.wait(0)
-        await asyncio.wait_for(store.wait(MILLISECOND), 10)  # nothing changes: it ends all the same
+        waiter = store.waiter()
+        await waiter.wait(0)
+        await asyncio.wait_for(waiter.wait(MILLISECOND), 10)  # nothing changes: it ends all the same
         await store.put_config(b"one")
-        await asyncio.wait_for(store.wait(3600 * SECOND), 10)
-        waiting = asyncio.create_task(store.wait(3600 * SECOND))
+        await asyncio.wait_for(waiter.wait(3600 * SECOND), 10)
+        waiting = asyncio.create_task(waiter.wait(3600 * SECOND))
         await asyncio.sleep(0.01)
         await store.put_config(b"two")
         await asyncio.wait_for(waiting, 10)
@@ -334,11 +335,28 @@ class StoreContract:
     @on_store
     async def test_waiting_can_be_given_up(self, store: StorePort) -> None:
         """A role that is told to stop ends its wait; the next wait is whole."""
-        await store.wait(60 * MILLISECOND)
-        waiting = asyncio.create_task(store.wait(3600 * SECOND))
+        waiter = store.waiter()
+        await waiter.wait(60 * MILLISECOND)
+        waiting = asyncio.create_task(waiter.wait(3600 * SECOND))
         await asyncio.sleep(0.01)
         waiting.cancel()
         with pytest.raises(asyncio.CancelledError):
             await waiting
         await store.put_config(b"one")
-        await asyncio.wait_for(store.wait(3600 * SECOND), 10)
+        await asyncio.wait_for(waiter.wait(3600 * SECOND), 10)
+
+    @on_store
+    async def test_signs_of_life_wake_only_who_asked_for_reports_and_each_waiter_is_told_itself(self, store: StorePort) -> None:
+        """Most commits are beats: were they to wake every enactor, an idle region would never sleep."""
+        plans, again, everything = store.waiter(), store.waiter(), store.waiter(reports=True)
+        for waiter in (plans, again, everything):
+            for _ in range(3):  # the first looks at a store are changes, too
+                await waiter.wait(200 * MILLISECOND)
+        sleeping = asyncio.create_task(plans.wait(3600 * SECOND))
+        await store.beat(Beat("planner", 1, "0.1.0", "up", "", 5))
+        await asyncio.wait_for(everything.wait(3600 * SECOND), 10)
+        await asyncio.sleep(0.15)
+        assert not sleeping.done()
+        await store.put_config(b"one")
+        await asyncio.wait_for(sleeping, 10)
+        await asyncio.wait_for(again.wait(3600 * SECOND), 10)

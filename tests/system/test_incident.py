@@ -28,8 +28,8 @@ def clean_up(region: RunningRegion) -> int:
 
     async def work(store: StorePort) -> int:
         dns: dict[str, DnsPort] = dict(assembly.open_dns(region.region))
-        hands = JanitorHands(region.region.owner, Domains(dns), store)
         settings = JanitorSettings(keep_generations=1, keep_for=0)
+        hands = JanitorHands(settings, region.region.owner, Domains(dns), store)
         task = asyncio.ensure_future(drive(Janitor(settings), hands, Condition()))
         for _ in range(600):
             await asyncio.sleep(0.05)

@@ -17,7 +17,7 @@ NAME = "api.example.test"
 
 def beside(first: RunningRegion, text: str) -> str:
     """A region.toml text that writes into the first region's server, with its key."""
-    lines = []
+    lines: list[str] = []
     for line in text.splitlines():
         if line.startswith("provider"):
             key = first.state / "tsig.key"

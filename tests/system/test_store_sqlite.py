@@ -133,9 +133,10 @@ def test_a_replaced_file_shows_in_the_heads_identity_and_wakes_who_waits(path: P
             there = await publish(store, "b.example")
         async with opened(path) as store:
             await publish(store, "a.example")
-            await store.wait(0)
-            await store.wait(SECOND // 5)
-            waiting = asyncio.create_task(store.wait(3600 * SECOND))
+            waiter = store.waiter()
+            await waiter.wait(0)
+            await waiter.wait(SECOND // 5)
+            waiting = asyncio.create_task(waiter.wait(3600 * SECOND))
             for end in ("-wal", "-shm"):
                 Path(f"{path}{end}").unlink()
             os.replace(other, path)

@@ -55,6 +55,7 @@ async def keep(store: StorePort, region: Region, copy: Path) -> None:
     holds none (it is new, or was lost) is one put: the newest seen, of which ``copy`` is a local copy, else ``region``.
     """
     latest = read_copy(copy)
+    waiter = store.waiter()
     while True:
         try:
             running = decode((await store.inputs()).config)
@@ -69,7 +70,7 @@ async def keep(store: StorePort, region: Region, copy: Path) -> None:
             log.debug("configuration: %s", error)
             await asyncio.sleep(0.2)
             continue
-        await store.wait(SECOND)
+        await waiter.wait(SECOND)
 
 
 def read_copy(path: Path) -> Loaded | None:
@@ -102,6 +103,7 @@ async def load(store: StorePort, region: Region, *, confirmed: bool = False) -> 
 async def follow(store: StorePort, changed: Callable[[Loaded], Awaitable[None]]) -> None:
     """Call ``changed`` whenever another configuration is running; until cancelled. While the store is away, the last stands."""
     body = b""
+    waiter = store.waiter()
     while True:
         try:
             config = (await store.inputs()).config
@@ -114,4 +116,4 @@ async def follow(store: StorePort, changed: Callable[[Loaded], Awaitable[None]])
             log.debug("configuration: %s", error)
             await asyncio.sleep(0.2)
             continue
-        await store.wait(SECOND)
+        await waiter.wait(SECOND)

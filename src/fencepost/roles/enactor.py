@@ -40,6 +40,7 @@ class EnactorHands:
         self.domain = domain
         self.dns = dns
         self.store = store
+        self.waiter = store.waiter()
         self.file = file
         self.rows: dict[str, Row] = {}
         self.head: Head | None = None
@@ -55,7 +56,7 @@ class EnactorHands:
         match effect:
             case Wake(after=after):
                 self.remember_some()
-                await first_of(self.store.wait(after), self.dns.wait(after))
+                await first_of(self.waiter.wait(after), self.dns.wait(after))
                 return Woke()
             case ReadDns():
                 return await self.read_dns()

@@ -20,7 +20,8 @@ FIRST_AFTER_S = 2.0
 class JanitorHands:
     """Carries out the janitor's effects."""
 
-    def __init__(self, owner: str, dns: Domains, store: StorePort) -> None:
+    def __init__(self, settings: JanitorSettings, owner: str, dns: Domains, store: StorePort) -> None:
+        self.settings = settings
         self.owner = owner
         self.dns = dns
         self.store = store
@@ -35,7 +36,7 @@ class JanitorHands:
                 await self.dns.read()
                 return DnsRead()
             case ReadSpent():
-                listed = await self.store.spent_rows(AT_ONCE)
+                listed = await self.store.spent_rows(AT_ONCE, self.settings.keep_generations)
                 return SpentRead(tuple(Spent(row, place, newest, self.live(row.name)) for row, place, newest in listed))
             case DeleteRow(name=name, generation=generation, nonce=nonce):
                 await self.store.delete_row(name, generation, nonce)
@@ -54,4 +55,4 @@ async def run_janitor(
 ) -> None:
     """The janitor, until cancelled."""
     await asyncio.sleep(FIRST_AFTER_S)
-    await drive(Janitor(settings), JanitorHands(owner, Domains(domains), store), condition, drill)
+    await drive(Janitor(settings), JanitorHands(settings, owner, Domains(domains), store), condition, drill)

@@ -18,7 +18,7 @@ from fencepost.ports import DnsPort, HistoryRow, Inputs, PortError, StorePort
 from fencepost.roles import clock
 from fencepost.roles.configuration import Loaded, decode
 from fencepost.roles.domains import Domains
-from fencepost.roles.loop import Condition, first_of
+from fencepost.roles.loop import Condition
 from fencepost.roles.overrides import of_pool
 from fencepost.settings.core_settings import listed_targets, pool_settings
 from fencepost.settings.schema import Pool
@@ -56,6 +56,7 @@ class LoadBalancers:
     def __init__(self, name: str, store: StorePort, dns: Domains) -> None:
         self.name = name
         self.store = store
+        self.waiter = store.waiter(reports=True)
         self.dns = dns
         self.passes: dict[str, PoolPass] = {}
         self.config = b""
@@ -72,7 +73,7 @@ class LoadBalancers:
                 wait = SECOND
                 if condition.failed("load balancer", error):
                     log.warning("load balancer: %s", error)
-            await first_of(self.store.wait(wait))
+            await self.waiter.wait(wait)
 
     async def balance(self) -> Duration:
         """One pass over all pools; how long the next may wait."""

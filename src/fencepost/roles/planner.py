@@ -35,6 +35,7 @@ class PlannerHands:
         self.settings = settings
         self.dns = dns
         self.store = store
+        self.waiter = store.waiter()
         self.head: Head | None = None
         self.rows: dict[str, Row] = {}
         self.timed: set[str] = set()
@@ -56,7 +57,7 @@ class PlannerHands:
             case Wake(after=after):
                 if surveyed:  # and not after a plan that was outrun, or that couldn't be published
                     self.set_aside()
-                await first_of(self.store.wait(after), self.dns.wait(after))
+                await first_of(self.waiter.wait(after), self.dns.wait(after))
                 return Woke()
             case ReadHead():
                 return await self.read_head()

@@ -46,7 +46,7 @@ class ReferenceStore:
     ) -> None:
         self.tables = Tables(Head(identity))
         self._nonce = nonce
-        self._sleep = sleep
+        self.sleep = sleep
         self._published: list[Head] = [self.tables.head]
         self._config = b""
         self._membership: dict[str, tuple[int, bytes]] = {}
@@ -59,7 +59,6 @@ class ReferenceStore:
         self._history: list[HistoryRow] = []
         self._beats: dict[str, Beat] = {}
         self._changes = 1
-        self._told = 0
 
     async def head(self) -> Head:
         """As the port says."""
@@ -100,16 +99,16 @@ class ReferenceStore:
         """As the port says."""
         return tuple(row for row in self.tables.rows if row.name == name)
 
-    async def spent_rows(self, most: int) -> Sequence[tuple[Row, int, Generation]]:
+    async def spent_rows(self, most: int, place: int = 1) -> Sequence[tuple[Row, int, Generation]]:
         """As the port says."""
         places: dict[str, int] = {}
         newest: dict[str, Generation] = {}
         spent: list[tuple[Row, int, Generation]] = []
         for row in self.tables.rows:
-            place = places[row.name] = places.get(row.name, -1) + 1
+            newer = places[row.name] = places.get(row.name, -1) + 1
             top = newest.setdefault(row.name, row.generation)
-            if place:
-                spent.append((row, place, top))
+            if newer >= max(1, place):
+                spent.append((row, newer, top))
         return tuple(reversed(spent))[:most]
 
     async def delete_row(self, name: str, generation: Generation, nonce: str) -> bool:
@@ -229,14 +228,31 @@ class ReferenceStore:
         """As the port says."""
         return tuple(self._beats[role] for role in sorted(self._beats))
 
-    async def wait(self, most: Duration) -> None:
-        """As the port says, looking each 50 ms of whatever time is."""
-        waited = 0
-        while self._changes == self._told and waited < most:
-            pause = min(LOOK_EACH, most - waited)
-            await self._sleep(pause)
-            waited += pause
-        self._told = self._changes
+    def waiter(self, *, reports: bool = False) -> "ReferenceWaiter":
+        """As the port says."""
+        return ReferenceWaiter(self, reports=reports)
+
+    def seen(self, *, reports: bool) -> object:
+        """What differs after each change that a waiter is to be told of."""
+        return self._changes if reports else (self.tables.head, self.tables.inputs)
 
     async def close(self) -> None:
         """Nothing to let go of."""
+
+
+class ReferenceWaiter:
+    """One task's waiting, looking each 50 ms of whatever time is."""
+
+    def __init__(self, store: ReferenceStore, *, reports: bool) -> None:
+        self._store = store
+        self._reports = reports
+        self._told: object = None
+
+    async def wait(self, most: Duration) -> None:
+        """As the port says."""
+        waited = 0
+        while self._store.seen(reports=self._reports) == self._told and waited < most:
+            pause = min(LOOK_EACH, most - waited)
+            await self._store.sleep(pause)
+            waited += pause
+        self._told = self._store.seen(reports=self._reports)

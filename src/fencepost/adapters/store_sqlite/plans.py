@@ -1,7 +1,7 @@
 """Plans and their rows: the queries. Each function runs inside a transaction that the caller has begun."""
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
@@ -15,6 +15,7 @@ CARRIED_OUT_KEPT = 10_000
 
 encode = msgspec.json.encode
 decode_row = msgspec.json.Decoder(Row).decode
+_REPEATED = ("content", "digest", "families", "store", "nonce", "by", "reason")
 _HEAD = "SELECT store, number, nonce, inputs, snapshot FROM head"
 _NEWEST = "SELECT row.body FROM newest JOIN row ON row.id = newest.row JOIN plan ON plan.seq = row.plan"
 _INSERT = "INSERT INTO row (plan, name, epoch, number, body) VALUES (?, ?, ?, ?, ?)"
@@ -40,7 +41,22 @@ def newest_rows(db: sqlite3.Connection, since: Head | None) -> tuple[Head, Seque
         return head, ()
     after = _place(db, since) if since is not None and since.store == head.store else None
     found = db.execute(_NEWEST) if after is None else db.execute(f"{_NEWEST} WHERE newest.plan > ?", (after,))
-    return head, tuple(decode_row(body) for (body,) in found)
+    return head, shared(decode_row(body) for (body,) in found)
+
+
+def shared(rows: Iterable[Row]) -> tuple[Row, ...]:
+    """The rows, holding equal contents, nonces and the like only once: most endpoints of a pool answer the same.
+
+    Rows just decoded are nobody else's yet, so they may be changed in place.
+    """
+    known: dict[object, object] = {}
+    made = []
+    for row in rows:
+        for field in _REPEATED:
+            value = getattr(row, field)
+            msgspec.structs.force_setattr(row, field, known.setdefault(value, value))
+        made.append(row)
+    return tuple(made)
 
 
 def _place(db: sqlite3.Connection, head: Head) -> int | None:
@@ -92,16 +108,15 @@ def rows_of(db: sqlite3.Connection, name: str) -> Sequence[Row]:
     return tuple(decode_row(body) for (body,) in found)
 
 
-def spent_rows(db: sqlite3.Connection, most: int) -> Sequence[tuple[Row, int, Generation]]:
-    """Rows that aren't their endpoint's newest, oldest first, each with its place (0 = newest) and the newest one's
-    generation."""
+def spent_rows(db: sqlite3.Connection, most: int, place: int) -> Sequence[tuple[Row, int, Generation]]:
+    """Rows that have ``place`` or more newer ones, oldest first, each with that number and the newest's generation."""
     found = db.execute(
         "SELECT row.body, top.epoch, top.number,"
-        " (SELECT count(*) FROM row AS later WHERE later.name = row.name AND later.plan > row.plan)"
+        " (SELECT count(*) FROM row AS later WHERE later.name = row.name AND later.plan > row.plan) AS place"
         " FROM spent JOIN row ON row.id = spent.row JOIN plan ON plan.seq = row.plan"
         " JOIN newest ON newest.name = row.name JOIN row AS top ON top.id = newest.row"
-        " ORDER BY spent.row LIMIT ?",
-        (most,),
+        " WHERE place >= ? ORDER BY spent.row LIMIT ?",
+        (place, most),
     )
     return tuple((decode_row(body), place, Generation(epoch, number)) for body, epoch, number, place in found)
 

@@ -17,7 +17,7 @@ from typing import Self, TypeVar
 from fencepost.adapters.store_sqlite import inputs, plans, telemetry
 from fencepost.adapters.store_sqlite.checkpoints import Checkpoints
 from fencepost.adapters.store_sqlite.database import Database
-from fencepost.adapters.store_sqlite.watch import Watch
+from fencepost.adapters.store_sqlite.watch import Waiter, Watch
 from fencepost.core.fence import Generation
 from fencepost.core.instant import Duration, Instant
 from fencepost.core.record_set import Content
@@ -99,9 +99,9 @@ class SqliteStore:
         """Every kept row of an endpoint, newest first."""
         return await self._read(plans.rows_of, name)
 
-    async def spent_rows(self, most: int) -> Sequence[tuple[Row, int, Generation]]:
-        """At most so many rows that aren't their endpoint's newest, oldest first: (row, place from newest, newest)."""
-        return await self._read(plans.spent_rows, most)
+    async def spent_rows(self, most: int, place: int = 1) -> Sequence[tuple[Row, int, Generation]]:
+        """At most so many rows with ``place`` or more newer ones, oldest first: (row, place from newest, newest)."""
+        return await self._read(plans.spent_rows, most, place)
 
     async def delete_row(self, name: str, generation: Generation, nonce: str) -> bool:
         """Delete one row if it has this nonce and isn't its endpoint's newest; whether it did."""
@@ -178,12 +178,12 @@ class SqliteStore:
         """Each role's last sign of life."""
         return await self._read(telemetry.beats)
 
-    async def wait(self, most: Duration) -> None:
-        """Return when the store may have changed since the last call (by us, too), at the latest after ``most``.
+    def waiter(self, *, reports: bool = False) -> Waiter:
+        """For one task: waits for changes of head and inputs (by us, too), or with ``reports`` for any change.
 
         A store file that goes, comes back or is replaced is a change.
         """
-        await self._watch.wait(most)
+        return Waiter(self._watch, reports=reports)
 
     def holder(self) -> int | None:
         """The other process that holds the write lock now; None if no other does. Never blocks."""

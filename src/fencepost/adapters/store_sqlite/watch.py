@@ -4,13 +4,15 @@ SQLite tells a connection, for 6 µs, whether another one has committed since it
 data_version``). The connection is not the one that writes, so this process's own writes are noticed too. It has a
 thread of its own since even this may block: for instance while a process is stopped amid recovering the log.
 
-A file that goes, comes back or is replaced counts as a change, once.
+Most commits are signs of life and reports, and most waiters only care for plans and inputs; so after a commit the head and
+the input snapshot are looked at too. A file that goes, comes back or is replaced counts as a change, once.
 """
 
 import asyncio
 import threading
 from pathlib import Path
 
+from fencepost.adapters.store_sqlite import plans
 from fencepost.adapters.store_sqlite.database import Database
 from fencepost.core.instant import SECOND, Duration
 from fencepost.ports import PortError
@@ -19,16 +21,17 @@ LOOK_EACH_S = 0.05
 
 
 class Watch:
-    """Waiting for the store to change; any number of tasks of one event loop may wait."""
+    """What changed in the store, and who waits for it; one event loop's."""
 
     def __init__(self, path: Path) -> None:
         self._database = Database(path, create=False)
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._changes = 0
-        self._told = 0
-        self._waiting: set[asyncio.Future[None]] = set()
+        self.changes = 0
+        self.plan_changes = 0
+        self.waiting: set[asyncio.Future[None]] = set()
+        self.waiting_for_plans: set[asyncio.Future[None]] = set()
 
     def seen(self) -> object:
         """What the store looks like now: differs after every change."""
@@ -38,54 +41,80 @@ class Watch:
             return type(problem)
         return (self._database.file, version)
 
-    async def wait(self, most: Duration) -> None:
-        """Return when something has changed since the last call returned, at the latest after ``most`` nanoseconds."""
-        self._start()
-        if self._changes == self._told:
-            changed = asyncio.get_running_loop().create_future()
-            self._waiting.add(changed)
-            try:
-                await asyncio.wait((changed,), timeout=most / SECOND)
-            finally:
-                self._waiting.discard(changed)
-                changed.cancel()
-        self._told = self._changes
+    def planned(self) -> object:
+        """What plans are made of and from: the head and the input snapshot."""
+        try:
+            return (self._database.file, self._database.read(plans.head_and_snapshot))
+        except PortError as problem:
+            return type(problem)
 
-    async def close(self) -> None:
-        """End the thread and every wait."""
-        self._stop.set()
-        self._wake()
-        if self._thread is not None:
-            await asyncio.to_thread(self._thread.join, 1.0)
-
-    def _start(self) -> None:
+    def start(self) -> None:
+        """Begin to look, if that hasn't begun."""
         if self._thread is None:
             self._loop = asyncio.get_running_loop()
             self._thread = threading.Thread(target=self._look, name="store-watch", daemon=True)
             self._thread.start()
 
+    async def close(self) -> None:
+        """End the thread and every wait."""
+        self._stop.set()
+        self._wake(plans_too=True)
+        if self._thread is not None:
+            await asyncio.to_thread(self._thread.join, 1.0)
+
     def _look(self) -> None:
         before: object = None
+        planned_before: object = None
         while not self._stop.is_set():
             now = self.seen()
             if now != before:
-                before = now
-                if not self._tell():
+                planned = self.planned()
+                told = self._tell(plans_too=planned != planned_before)
+                before, planned_before = now, planned
+                if not told:
                     break
             self._stop.wait(LOOK_EACH_S)
         self._database.close()
 
-    def _tell(self) -> bool:
+    def _tell(self, *, plans_too: bool) -> bool:
         """Wake the loop's waiters; False if the loop is gone."""
         assert self._loop is not None  # set before the thread starts  # noqa: S101
         try:
-            self._loop.call_soon_threadsafe(self._wake)
+            self._loop.call_soon_threadsafe(lambda: self._wake(plans_too=plans_too))
         except RuntimeError:
             return False
         return True
 
-    def _wake(self) -> None:
-        self._changes += 1
-        for changed in self._waiting:
+    def _wake(self, *, plans_too: bool) -> None:
+        self.changes += 1
+        self.plan_changes += plans_too
+        for changed in self.waiting | (self.waiting_for_plans if plans_too else set()):
             if not changed.done():
                 changed.set_result(None)
+
+
+class Waiter:
+    """One task's view of a watch: it is told of every change since its own last wait, whoever else waits."""
+
+    def __init__(self, watch: Watch, *, reports: bool) -> None:
+        self._watch = watch
+        self._reports = reports
+        self._told = 0
+
+    async def wait(self, most: Duration) -> None:
+        """Return when something has changed since the last call returned, at the latest after ``most`` nanoseconds."""
+        watch = self._watch
+        watch.start()
+        if self._now() == self._told:
+            changed = asyncio.get_running_loop().create_future()
+            waiting = watch.waiting if self._reports else watch.waiting_for_plans
+            waiting.add(changed)
+            try:
+                await asyncio.wait((changed,), timeout=most / SECOND)
+            finally:
+                waiting.discard(changed)
+                changed.cancel()
+        self._told = self._now()
+
+    def _now(self) -> int:
+        return self._watch.changes if self._reports else self._watch.plan_changes
