@@ -28,6 +28,8 @@ WITNESSES: dict[Fault, tuple[str, ...]] = {
     Fault.CRASH: ("crashed", "crashed while writing"),
     Fault.DUPLICATE: ("delivered twice",),
     Fault.REPAIR: ("repair", "repair enacted", "adopted"),
+    Fault.BRIEF_REPAIR: ("repair enacted", "adopted"),
+    Fault.TIME: ("time-passes", "hold ended"),
     Fault.ROLLBACK: ("rollback", "rollback enacted"),
     Fault.RELEASE: ("release", "hold ended"),
     Fault.WITHDRAW: ("withdraw", "withdraw enacted"),
@@ -77,6 +79,14 @@ def test_two_enactors_and_two_planners_keep_every_promise(faults: Faults) -> Non
     holds(result, explored)
     assert result.sometimes["outrun"] > 0
     assert any(result.sometimes.get(f"plan {number} published", 0) for number in (4, 5, 6, 7))
+
+
+@pytest.mark.parametrize("planners", [1, 2])
+@pytest.mark.parametrize("faults", [(), *NINE, *FURTHER], ids=name_of)
+def test_one_enactor_is_enough(faults: Faults, planners: int) -> None:
+    """converges: any one of the enactors, whatever became of the others, with one planner or two."""
+    explored = shape(1, planners, faults)
+    holds(Explorer(explored).run(), explored)
 
 
 @pytest.mark.parametrize("faults", [(), *NINE, *FURTHER], ids=name_of)
@@ -144,7 +154,8 @@ def gist(shared: Shared, lean: Lean) -> Shared:
 @pytest.mark.parametrize("faults", [(), *NINE, *FURTHER], ids=name_of)
 def test_forgetting_what_cannot_matter_loses_no_state(faults: Faults) -> None:
     """With and without the reductions of fencepost.explorer.lean the very same DNS, stores and memories are reached."""
-    withdrawn = () if Fault.REPAIR in faults or Fault.ADOPT in faults else ((Fault.WITHDRAW, 1),)
+    many = (Fault.REPAIR, Fault.ADOPT, Fault.BRIEF_REPAIR)
+    withdrawn = () if any(fault in many for fault in faults) else ((Fault.WITHDRAW, 1),)
     explored = Shape(2, 1, budget=((Fault.INPUT, 1), *withdrawn, *((fault, 1) for fault in faults)))
     whole, lean = Explorer(explored, reduce=False), Explorer(explored)
     assert whole.run().verdict == lean.run().verdict == "holds"

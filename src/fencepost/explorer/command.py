@@ -30,7 +30,7 @@ def explore(
 
     ``inputs`` is how often the inputs change and ``withdrawals`` how often the owner takes an endpoint away. ``moves``
     are names of :class:`~fencepost.world.faults.Fault` values, several joined by ``+`` ("repair+release"), "none", or
-    "each" for none and each of the nine moves alone, "further" for four more. ``most`` bounds the states of each
+    "each" for none and each of the nine moves alone, "further" for five more. ``most`` bounds the states of each
     exploration: then its verdict is "unfinished". Raises ``ValueError`` for an unknown move or a size out of range.
     """
     check("enactors", enactors, 1, PARTS_MOST)

@@ -8,7 +8,7 @@ WHO_WIDTH = 10
 
 NOT_COVERED = (
     "fairness: converges means that the goal stays within reach of the parts, not that every schedule gets there",
-    "drain, keep, pause and weights; holds that end by time; operators' clocks out of order",
+    "drain, keep, pause and weights; operators' clocks out of order",
     "a lost local file, three stores of one owner, batches across domains, a provider whose reads are torn",
 )
 """What no exploration here says anything about."""

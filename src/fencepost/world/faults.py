@@ -18,6 +18,8 @@ class Fault(Enum):
     CRASH = "crash"
     DUPLICATE = "duplicate-delivery"
     REPAIR = "repair"
+    BRIEF_REPAIR = "repair-with-an-end"
+    TIME = "time-passes"
     ROLLBACK = "rollback"
     WITHDRAW = "withdraw"
     RELEASE = "release"
@@ -38,6 +40,8 @@ MEANING: dict[Fault, str] = {
     Fault.CRASH: "a part dies and is started anew; a write that it had sent may still arrive",
     Fault.DUPLICATE: "a transaction is delivered a second time, any time later",
     Fault.REPAIR: "a person sends a break-glass repair to the provider, which arrives any time later",
+    Fault.BRIEF_REPAIR: "a person sends a repair that ends by itself",
+    Fault.TIME: "so much time passes that a hold with an end is over",
     Fault.ROLLBACK: "a person orders the oldest kept plan's content back",
     Fault.WITHDRAW: "the owner takes an endpoint away",
     Fault.RELEASE: "a person ends the hold that stands in the marker",
@@ -64,5 +68,6 @@ FURTHER: tuple[tuple[Fault, ...], ...] = (
     (Fault.UNMARKED, Fault.ADOPT),
     (Fault.STORE_AWAY,),
     (Fault.UNKNOWN,),
+    (Fault.BRIEF_REPAIR, Fault.TIME),
 )
-"""Four more: hand edits that keep or take the marker, a store that doesn't answer, and answers that are lost."""
+"""Five more: hand edits that keep or take the marker, a silent store, lost answers, a hold that ends by time."""

@@ -13,6 +13,9 @@ from fencepost.world.calls import fly, spend
 from fencepost.world.faults import MEANING, Fault
 from fencepost.world.region import ASKED, OWNER, REPAIRS, STRANGE, Move, Shared, life
 
+LASTS_S = 100
+"""How long a hold with an end lasts, seconds: far more than pass while holds are placed."""
+
 
 def adversary(shared: Shared) -> Iterator[Move]:
     """Each thing a person or machine outside may do now."""
@@ -65,16 +68,24 @@ def wiped(shared: Shared, at: int) -> Shared | None:
     return structs.replace(after, memory=memory)
 
 
-def repaired(shared: Shared, at: int) -> Shared | None:
+def repaired(shared: Shared, at: int, fault: Fault = Fault.REPAIR) -> Shared | None:
     """A person sends a repair; it arrives when it arrives."""
     live = shared.domain[at]
     if isinstance(live.marker, Foreign):
         return None
     row = shared.tables.newest(live.name)
-    value = REPAIRS[dict(shared.budget)[Fault.REPAIR] - 1]
-    change: Change = repair.repair(live, row, value, owner=OWNER, store=shared.tables.head.mark, now=shared.now)
+    brief = fault is Fault.BRIEF_REPAIR
+    value = REPAIRS[-1] if brief else REPAIRS[dict(shared.budget)[fault] - 1]
+    until_s = shared.tick + LASTS_S if brief else 0
+    mark = shared.tables.head.mark
+    change: Change = repair.repair(live, row, value, owner=OWNER, store=mark, now=shared.now, until_s=until_s)
     placed = change.marker.hold.id if change.marker.hold is not None else 0
     return structs.replace(fly(shared, (change,)), tick=max(shared.tick + 1, placed))
+
+
+def later(shared: Shared, at: int) -> Shared | None:
+    """Time passes: every hold with an end that was placed before is over."""
+    return None if at else structs.replace(shared, tick=shared.tick + 2 * LASTS_S)
 
 
 def ordered(shared: Shared, fault: Fault, order: Order) -> Shared:
@@ -138,6 +149,8 @@ HANDS: dict[Fault, Callable[[Shared, int], Shared | None]] = {
     Fault.FOREIGN: lambda shared, at: by_hand(shared, at, marker=Foreign("eu-2")),
     Fault.STORE_WIPED: wiped,
     Fault.REPAIR: repaired,
+    Fault.BRIEF_REPAIR: lambda shared, at: repaired(shared, at, Fault.BRIEF_REPAIR),
+    Fault.TIME: later,
     Fault.ROLLBACK: rolled_back,
     Fault.RELEASE: released,
     Fault.WITHDRAW: withdrawn,
