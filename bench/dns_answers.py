@@ -1,10 +1,11 @@
 """Answers per CPU second of the embedded DNS server, beside dnslib's server and Knot, measured with dnsperf.
 
-Run: ``python bench/dns_answers.py`` (about a minute). It prints, for each server, answers per second at full load,
+    python -m bench.dns_answers             about half a minute
+    python -m bench.dns_answers update      updates, a transfer and memory, at 1,000 and 100,000 names
+
+It prints, for each server, answers per second at full load,
 answers per CPU second of the server's process, and latencies at half of our full load, at the same rate for each.
 CPU seconds are read from /proc, so that a busy machine changes them little.
-
-    python bench/dns_answers.py update      updates, a transfer and memory, at 1,000 and 100,000 names
 """
 
 import asyncio
@@ -27,6 +28,7 @@ import dns.tsig
 import dns.update
 import uvloop
 
+from bench.figures import tell
 from fencepost.roles.dns_server import DnsServer, DnsServerSettings
 from fencepost.roles.dns_server.contents import Change, Node, RecordSet
 
@@ -34,7 +36,7 @@ HERE = "127.0.0.1"
 DOMAIN = "example.test"
 NAMES = 100
 SECRET = "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="
-SECONDS = 5
+SECONDS = 4
 MANY = 160  # endpoints in one update: what dnspython packs into 64 KiB
 
 
@@ -134,7 +136,7 @@ def process(kind: str, path: Path, port: int) -> Iterator[int]:
         time.sleep(1.5)
     else:
         found = subprocess.Popen(
-            [sys.executable, __file__, "serve", kind, str(path), str(port)], stdout=subprocess.PIPE, text=True
+            [sys.executable, "-m", "bench.dns_answers", "serve", kind, str(path), str(port)], stdout=subprocess.PIPE, text=True
         )
         assert found.stdout is not None
         found.stdout.readline()
@@ -179,7 +181,7 @@ def compare(kinds: list[str]) -> None:
         path = Path(text)
         queries = path / "queries"
         queries.write_text("".join(f"host{index}.{DOMAIN} A\n" for index in range(NAMES)))
-        half = 0.0
+        half, per_cpu, slowest = 0.0, dict[str, float](), dict[str, float]()
         for kind in kinds:
             here = path / kind
             here.mkdir()
@@ -187,14 +189,18 @@ def compare(kinds: list[str]) -> None:
             with process(kind, here, port) as pid:
                 before = cpu_seconds(pid)
                 rate, lost, _ = dnsperf(port, queries)
-                used = cpu_seconds(pid) - before
+                per_cpu[kind] = rate * SECONDS / (cpu_seconds(pid) - before)
                 half = half or rate / 2
-                p50, p99 = quantiles(port, queries, half) if kind != "dnslib" else (0.0, 0.0)
-                print(
-                    f"{kind:8} {rate:9.0f}/s  {rate * SECONDS / used:9.0f} per CPU s  lost {lost:.1f} %"
-                    f"  at {half:.0f}/s: p50 {p50:.3f} ms  p99 {p99:.3f} ms",
-                    flush=True,
-                )
+                tell(f"{kind}: answers a second, full load", rate, "/s", f"lost {lost:.1f} %")
+                tell(f"{kind}: answers per CPU second", per_cpu[kind], "/s")
+                if kind != "dnslib":
+                    p50, slowest[kind] = quantiles(port, queries, half)
+                    tell(f"{kind}: p50 at half load", p50, "ms", f"at {half:,.0f}/s")
+                    tell(f"{kind}: p99 at half load", slowest[kind], "ms", f"at {half:,.0f}/s")
+        if "dnslib" in per_cpu:
+            tell("ours ÷ dnslib", per_cpu["ours"] / per_cpu["dnslib"], "×", "answers per CPU second")
+        if "knot" in slowest:
+            tell("p99 at half load, ours ÷ Knot", slowest["ours"] / slowest["knot"], "×")
 
 
 async def fill(path: Path, names: int) -> None:

@@ -1,6 +1,6 @@
 """What reading and writing a domain costs: cold and warm reads of many endpoints, and the packing of 200 updates.
 
-    python bench/dns_reading.py [endpoints] [server]
+    python -m bench.dns_reading [endpoints] [server]
 
 ``server`` is bind (default) or knot; the domain holds, for each endpoint, a marker and two A records. CPU is this
 process's own; memory is its peak, measured in a process that does nothing else (the server is another process).

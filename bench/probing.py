@@ -1,6 +1,6 @@
 """What a probe costs: CPU of a prober that asks 10,000 targets each 10 s, against a cheap server in another process.
 
-python bench/probing.py [--targets 10000] [--interval 10] [--seconds 20] [--loop uvloop|asyncio] [--kind http|tcp]
+python -m bench.probing [--targets 10000] [--interval 10] [--seconds 20] [--loop uvloop|asyncio] [--kind http|tcp]
 [--sick]
 
 Prints probes a second (whole, and the most in any second), the share of a core, microseconds a probe, results by

@@ -1,0 +1,74 @@
+"""What the benchmarks measured, and what we promise: figures by name, and one goal for each promise.
+
+A benchmark tells its figures one by one: each is a line on the terminal at once, and, under ``python -m bench``, a line of
+JSON for the list of goals at the end. Each benchmark is a process of its own, so that memory figures are its own.
+"""
+
+import json
+import os
+from pathlib import Path
+
+import msgspec
+
+FILE = "FENCEPOST_BENCH_FIGURES"
+"""The environment variable that names the file which figures are added to."""
+
+
+def tell(name: str, value: float, unit: str, words: str = "") -> None:
+    """Print a figure, and keep it for the goals."""
+    digits = 0 if abs(value) >= 1_000 else 1 if abs(value) >= 100 else 3
+    print(f"  {name:58}{value:>13,.{digits}f} {unit:10} {words}".rstrip(), flush=True)
+    path = os.environ.get(FILE)
+    if path:
+        with Path(path).open("a") as file:
+            file.write(json.dumps({"name": name, "value": value}) + "\n")
+
+
+def told(path: Path) -> dict[str, float]:
+    """Every figure told so far, the last of each name."""
+    lines = path.read_text().splitlines() if path.exists() else []
+    return {each["name"]: each["value"] for each in map(json.loads, lines)}
+
+
+class Goal(msgspec.Struct, frozen=True):
+    """A promise about one figure: at most ``limit``, or at least if ``least``. ``bench`` says who measures it."""
+
+    bench: str
+    words: str
+    figure: str
+    limit: float
+    unit: str
+    least: bool = False
+
+    def met(self, value: float) -> bool:
+        """Whether a figure keeps the promise."""
+        return value >= self.limit if self.least else value <= self.limit
+
+    def line(self, figures: dict[str, float]) -> str:
+        """Goal, figure, met or not."""
+        bound = f"{'≥' if self.least else '≤'} {self.limit:,g} {self.unit}"
+        value = figures.get(self.figure)
+        if value is None:
+            return f"  {self.words:58}{bound:>20}{'':>14}  not measured"
+        return f"  {self.words:58}{bound:>20}{value:>14,.4g}  {'met' if self.met(value) else 'NOT MET'}"
+
+
+MANY = "100,000 names"
+GOALS = (
+    Goal("death_to_gone", "decision to gone from UDP answers, p99", "decision to gone, p99", 300, "ms"),
+    Goal("many_names", "100,000 names: cold read and compare", f"{MANY}: enactor: cold read and compare, CPU s", 3, "s CPU"),
+    Goal("many_names", "100,000 names: memory of that, peak", f"{MANY}: enactor: cold, peak MB", 230, "MB"),
+    Goal("many_names", "100,000 names: warm pass, serial unchanged", f"{MANY}: enactor: warm pass, CPU ms", 5, "ms CPU"),
+    Goal("many_names", "100,000 names: 200 endpoints changed", f"{MANY}: enactor: 200 changes, CPU ms", 100, "ms CPU"),
+    Goal("many_names", "one change at 100,000 names ÷ at 1,000 names", "one change, 100,000 names ÷ 1,000 names", 2, "×"),
+    Goal("dns_answers", "answers per CPU second, 100 names", "ours: answers per CPU second", 10_000, "/s", least=True),
+    Goal("dns_answers", "answers per CPU second ÷ those of dnslib's server", "ours ÷ dnslib", 5, "×", least=True),
+    Goal("dns_answers", "p99 at half load ÷ Knot's at the same rate", "p99 at half load, ours ÷ Knot", 3, "×"),
+    Goal("secondary", "Knot as our secondary shows a change", "a change at Knot as our secondary, longest", 1, "s"),
+    Goal("sample_region", "sample region ready", "ready", 3, "s"),
+    Goal("sample_region", "sample region idle", "idle, all roles", 5, "% of core"),
+    Goal("sample_region", "sample region memory", "memory, all roles", 200, "MB PSS"),
+    Goal("sample_region", "fencepost --help", "fencepost --help, wall", 250, "ms"),
+    Goal("sample_region", "fencepost status", "fencepost status, wall", 250, "ms"),
+    Goal("explorer", "explorer", "states a second, least of three regions", 80_000, "/CPU s", least=True),
+)
