@@ -9,7 +9,7 @@ from msgspec import structs
 from fencepost.explorer.explore import Explorer
 from fencepost.explorer.lean import Lean
 from fencepost.explorer.result import Result, tell
-from fencepost.world.faults import FURTHER, NINE, Fault
+from fencepost.world.faults import FURTHER, MEANING, NINE, Fault
 from fencepost.world.region import Shape, Shared
 
 Faults = tuple[Fault, ...]
@@ -136,6 +136,20 @@ def test_three_enactors_keep_every_promise() -> None:
     """One enactor a failure zone, as in production."""
     explored = shape(3, 1, ())
     holds(Explorer(explored).run(), explored)
+
+
+def test_the_known_limit_is_found() -> None:
+    """docs/concepts/protocol.md, "Deleted twice, A, B, A": the one way past the fence that is known.
+
+    Hands put the same strange addresses in place twice, a person lets us take them over each time, and a create that
+    saw the first applies to the second. Should this ever hold, the limit is gone and the page is to say so.
+    """
+    faults = ((Fault.INPUT, 1), (Fault.UNMARKED, 2), (Fault.ADOPT, 2))
+    result = Explorer(Shape(2, 1, budget=faults)).run()
+    assert (result.verdict, result.promise) == ("violated", "never_backward")
+    by_hand = [step.what for step in result.story if step.who == "outside"]
+    assert by_hand.count(MEANING[Fault.UNMARKED]) == 2
+    assert result.story[-2].what == MEANING[Fault.UNMARKED]
 
 
 @pytest.mark.soak
