@@ -18,6 +18,7 @@ from msgspec import Struct
 
 from fencepost.core.effects import Commit, Compare, Effect, Findings, ReadDns, ReadRows, Wake
 from fencepost.core.events import Changed, Committed, Compared, DnsRead, Event, Failed, Failure, RowsRead, Woke
+from fencepost.core.fence import Foreign, Marker
 from fencepost.core.instant import MILLISECOND, MINUTE, SECOND, Duration, Instant
 from fencepost.core.jitter import jitter
 from fencepost.core.judge import Kind, judge
@@ -140,9 +141,16 @@ class DnsEnactor(Struct, gc=False):
 
 
 def wire_size(change: Change) -> int:
-    """An upper bound of the change's bytes in an RFC 2136 message: nothing compressed."""
+    """An upper bound of the change's bytes in an RFC 2136 message: prerequisites, deletions and additions, uncompressed."""
     name = len(change.name) + 16
     seen = change.seen
-    addresses = len(seen.a) + len(change.content.a), len(seen.aaaa) + len(change.content.aaaa)
-    text = sum(len(string) + 1 for string in change.marker.encode())
-    return 2 * (name + text) + 6 * name + addresses[0] * (name + 14) + addresses[1] * (name + 26)
+    v4 = len(seen.a) + len(change.content.a)
+    v6 = len(seen.aaaa) + len(change.content.aaaa)
+    return text_size(seen.marker, name) + text_size(change.marker, name) + 8 * (name + 12) + v4 * (name + 14) + v6 * (name + 26)
+
+
+def text_size(marker: Marker | Foreign | None, name: int) -> int:
+    """An upper bound of the bytes of a marker's TXT record, whose own name takes ``name``."""
+    if not isinstance(marker, Marker):
+        return name + 12
+    return name + 12 + sum(len(string) + 1 for string in marker.encode())
