@@ -134,6 +134,24 @@ def test_an_emptied_record_is_timed_and_is_nobodys_broken_promise(server: Runnin
     assert observer.watch.emptied_ns(NAME, now) == 64_000_000
 
 
+def test_a_change_is_looked_at_when_it_happens(server: Running) -> None:
+    """The domain's serial moved: no waiting for the second to end. Here the second is a minute long."""
+    value = content(["192.0.2.1"], 5)
+
+    async def watching() -> None:
+        observer = observer_of(server.port, every_s=60.0, domains=("example.test",))
+        task = asyncio.create_task(observer.run())
+        await until(lambda: bool(observer._serials))
+        looks = observer.watch.looks
+        await asyncio.to_thread(put, server, value, marked(1, value))
+        await until(partial(looked, observer, looks + 1))
+        assert observer.lives()[NAME].a == value.a
+        task.cancel()
+        await asyncio.wait([task])
+
+    asyncio.run(watching())
+
+
 def test_an_older_plan_over_a_newer_is_found_out(server: Running) -> None:
     """October 2025, step 3, as a caller sees it; the violation is told once."""
     old, new = content(["192.0.2.1"], 5), content(["192.0.2.2"], 5)
@@ -212,7 +230,12 @@ def test_many_endpoints_take_turns_within_the_bound() -> None:
     """At most so many questions a second: of more endpoints the next ones are taken, and none is left out."""
     observer = Observer(ObserverSettings("127.0.0.1", 1, "demo", queries_a_s=12))
     observer.watches([Watched(f"n{place}.example.test", "4") for place in range(7)])
-    turns = [[endpoint.name[:2] for endpoint in observer._due()] for _ in range(5)]
+    turns = []
+    for _ in range(5):
+        observer._budget = 12
+        turns.append([endpoint.name[:2] for endpoint in observer._due()])
+    observer._budget = 0
+    assert len(observer._due()) == 1, "the bound is used up; one at least"
     assert turns == [
         ["n0", "n1", "n2"], ["n3", "n4", "n5"], ["n6", "n0", "n1"], ["n2", "n3", "n4"], ["n5", "n6", "n0"],
     ]

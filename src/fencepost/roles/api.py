@@ -43,6 +43,8 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 EVERY_S = 1.0
+REST = 10
+"""A large region's document takes seconds to compose: gathering then rests ten times as long."""
 FRESH_S = 0.3
 """A document this young is served as it is; else a newer one is waited for ..."""
 PATIENCE_S = 1.0
@@ -68,9 +70,9 @@ class Desk:
         return await asyncio.shield(self._gathering)
 
     async def _gather(self) -> Status:
-        status = await self.gatherer.gather(load_processes(self.folder))
-        self.status, self._made = status, asyncio.get_running_loop().time()
-        return status
+        self.status = await self.gatherer.gather(load_processes(self.folder))
+        self._made = asyncio.get_running_loop().time()
+        return self.status
 
     @property
     def age_s(self) -> float:
@@ -79,7 +81,7 @@ class Desk:
 
     async def current(self) -> Status:
         """A document of now if it can be had soon, else the last one, aged."""
-        if self.status is not None and self.age_s < FRESH_S:
+        if self.status is not None and self.age_s < max(FRESH_S, self.gatherer.composing_s):
             return self.status
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(PATIENCE_S if self.status is not None else None):
@@ -90,7 +92,7 @@ class Desk:
         """Gather each second, until cancelled."""
         while True:
             await self.refresh()
-            await asyncio.sleep(EVERY_S)
+            await asyncio.sleep(max(EVERY_S, REST * self.gatherer.composing_s))
 
 
 class Api:
@@ -354,4 +356,4 @@ def observer_settings(region: Region) -> ObserverSettings:
     at = region.dns.listen if region.dns.provider == "embedded" else region.dns.server
     if at is None:
         raise Misconfigured("no DNS server is named", where=region.path, hint='write server = "192.0.2.53:53" in [dns]')
-    return ObserverSettings(at.host, at.port, region.owner)
+    return ObserverSettings(at.host, at.port, region.owner, region.dns.domains)

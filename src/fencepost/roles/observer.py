@@ -4,8 +4,9 @@ It shares no code path with what it watches: no mirror, no transfer, no store. P
 answer was cut short, RFC 7766 section 5), a whole look at an endpoint being its marker, its A and AAAA records, and its
 marker again. Judging is :mod:`fencepost.roles.status.promise_watch`'s; here are only questions and their pace.
 
-Each endpoint is looked at once a second, up to a bound of queries; of more endpoints it takes the next ones in turn. An
-endpoint that was found empty, altered or in motion is looked at again each 20 ms for a while. A question without an
+Each endpoint is looked at once a second, and when its domain's serial has moved (asked for each 100 ms), up to a bound
+of queries; of more endpoints it takes the next ones in turn. One that was found empty, altered or in motion is looked
+at again each 20 ms. A question without an
 answer (timeout, SERVFAIL, REFUSED) says nothing about the endpoint: it is counted, and the look is dropped.
 """
 
@@ -37,6 +38,7 @@ QUERIES_A_LOOK = 4
 AT_ONCE = 8
 """Looks under way at the same time; also so many unanswered ones in a row end a pass."""
 AGAIN_S = 0.02
+SERIAL_S = 0.1
 AGAIN_MOST = 16
 """So many endpoints are looked at again at the short interval."""
 EDNS_BYTES = 1232
@@ -44,11 +46,15 @@ EDNS_BYTES = 1232
 
 
 class ObserverSettings(Struct, frozen=True):
-    """Whom to ask (address and port), whose markers are ours, and how often: ``queries_a_s`` bounds the questions."""
+    """Whom to ask (address and port), whose markers are ours, and how often: ``queries_a_s`` bounds the questions.
+
+    ``domains`` are those whose serials are watched, so that changes are looked at when they happen.
+    """
 
     host: str
     port: int
     owner: str
+    domains: tuple[str, ...] = ()
     every_s: float = 1.0
     timeout_s: float = 0.5
     queries_a_s: int = 200
@@ -165,6 +171,10 @@ class Observer:
         self._clock = clock
         self._asker = Asker(settings.host, settings.port, settings.timeout_s)
         self._place = ""
+        self._changed = asyncio.Event()
+        self._serials: dict[str, int] = {}
+        self._budget = float(settings.queries_a_s)
+        self._budget_at = time.monotonic()
 
     def watches(self, endpoints: Iterable[Watched]) -> None:
         """Look at exactly these from now on."""
@@ -200,7 +210,7 @@ class Observer:
         aaaa, ttl_aaaa = await self._addresses(endpoint.name, dns.rdatatype.AAAA)
         after = await self._marker(marker)
         now = self._clock()
-        self.answered_at = now
+        self.answered_at, self.last_error = now, ""
         return self.watch.observe(endpoint, Seen(before, a, aaaa, ttl_a if a else ttl_aaaa, after), now)
 
     async def _marker(self, name: str) -> Marker | Foreign | None:
@@ -222,26 +232,51 @@ class Observer:
 
     async def _ask(self, name: str, rtype: dns.rdatatype.RdataType) -> dns.rrset.RRset | None:
         self.asked += 1
+        self._budget -= 1
         return await self._asker.ask(name, rtype)
 
     async def run(self) -> None:
-        """Look each second, until cancelled."""
-        loop = asyncio.get_running_loop()
+        """Look each second and at every change, until cancelled."""
         try:
-            while True:
-                began = loop.time()
-                again = await self.look_at(self._due())
-                end = began + self.settings.every_s
-                while again and loop.time() + AGAIN_S < end:
-                    await asyncio.sleep(AGAIN_S)
-                    again = await self.look_at(again[:AGAIN_MOST])
-                await asyncio.sleep(max(0.0, end - loop.time()))
+            async with asyncio.TaskGroup() as group:
+                group.create_task(self._look_on())
+                group.create_task(self._watch_serials())
         finally:
             self._asker.close()
 
+    async def _look_on(self) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            end = loop.time() + self.settings.every_s
+            self._changed.clear()
+            again = await self.look_at(self._due())
+            while not self._changed.is_set() and loop.time() < end:
+                if again:
+                    await asyncio.sleep(AGAIN_S)
+                    again = await self.look_at(again[:AGAIN_MOST])
+                    continue
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(self._changed.wait(), max(0.0, end - loop.time()))
+            # However often a domain changes, and however little is left of the bound: never without a pause.
+            await asyncio.sleep(AGAIN_S)
+
+    async def _watch_serials(self) -> None:
+        while True:
+            for domain in self.settings.domains:
+                with contextlib.suppress(Unanswered):
+                    found = await self._ask(domain, dns.rdatatype.SOA)
+                    serial = int(found[0].serial) if found else -1
+                    if self._serials.get(domain, serial) != serial:
+                        self._changed.set()
+                    self._serials[domain] = serial
+            await asyncio.sleep(SERIAL_S * max(1.0, len(self.settings.domains) / 5))
+
     def _due(self) -> list[Watched]:
-        """The next endpoints in turn, as many as the bound of queries lets in."""
-        most = max(1, int(self.settings.queries_a_s * self.settings.every_s) // QUERIES_A_LOOK)
+        """The next endpoints in turn, as many as the bound of queries has left; one at least."""
+        now = time.monotonic()
+        gained = (now - self._budget_at) * self.settings.queries_a_s
+        self._budget, self._budget_at = min(self._budget + gained, self.settings.queries_a_s), now
+        most = max(1, int(self._budget) // QUERIES_A_LOOK)
         names = sorted(self.endpoints)
         if len(names) > most:
             start = next((at for at, name in enumerate(names) if name > self._place), 0)

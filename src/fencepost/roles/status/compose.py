@@ -115,7 +115,7 @@ def promises(facts: Facts) -> dict[str, Promise]:
     if seen is None:
         return {name: Promise(None, None) for name in WATCHED}
     return {
-        name: Promise(seen.broken[name] == 0 if seen.looks else None, seen.checked[name], seen.broken[name])
+        name: Promise(seen.broken[name] == 0 if seen.checked[name] else None, seen.checked[name], seen.broken[name])
         for name in WATCHED
     }
 

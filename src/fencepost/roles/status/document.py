@@ -135,7 +135,7 @@ class Problem(msgspec.Struct, frozen=True, rename={"try_": "try"}):
 
 
 class Promise(msgspec.Struct, frozen=True):
-    """A promise as checked from outside since the observer started: null when it hasn't looked once."""
+    """A promise as checked from outside since the observer started; ``held`` is null while nothing tested it."""
 
     held: bool | None
     times_checked: int | None

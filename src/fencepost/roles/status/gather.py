@@ -1,15 +1,17 @@
 """Reads the facts: from the store, from DNS, from the observer, from the supervisor's file, whatever can be had.
 
 Each source has a time limit of its own, and what it said last stays beside its age: a blocked store or a dead DNS
-server makes the document older, never absent. The same code serves the API, which keeps one :class:`Gatherer`, and a
-command line that finds no API, which uses one once.
+server makes the document older, never absent. A reading that takes longer (the first of a large domain does) goes on
+in the background, and a later document has its fruit. The same code serves the API, which keeps one
+:class:`Gatherer`, and a command line that finds no API, which uses one once.
 """
 
 import asyncio
 import time
-from collections.abc import Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping
+from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 import msgspec
 from msgspec import structs
@@ -31,15 +33,51 @@ from fencepost.settings import Region
 
 T = TypeVar("T")
 
-STORE_WITHIN_S = 2.0
-DNS_WITHIN_S = 3.0
+WITHIN_S = 3.0
+"""So long a document waits for each source."""
+GIVE_UP_S = 120.0
+"""A reading that takes this long is thrown away and begun anew."""
 HISTORY_AT_ONCE = 10_000
+LARGE = 500
+"""So many endpoints take over 10 ms to describe."""
+
+
+class Reading(Generic[T]):
+    """One source's reading: awaited for a while, and left to go on if it isn't done."""
+
+    def __init__(self, what: str, where: str, within_s: float) -> None:
+        self.what = what
+        self.where = where
+        self.within_s = within_s
+        self._task: asyncio.Task[T] | None = None
+        self._began = 0.0
+
+    async def result(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        """The reading's result, begun now if none is under way.
+
+        Raises ``Unavailable`` past the limit, ``Misconfigured`` for what can't be read, or what the reading raises.
+        """
+        now = asyncio.get_running_loop().time()
+        if self._task is not None and now - self._began > GIVE_UP_S:
+            self._task.cancel()
+            self._task = None
+        if self._task is None:
+            self._task, self._began = asyncio.create_task(work()), now
+        done, _ = await asyncio.wait([self._task], timeout=self.within_s)
+        if not done:
+            raise Unavailable(f"{self.what} gave no answer within {self.within_s:g} s", where=self.where)
+        task, self._task = self._task, None
+        try:
+            return task.result()
+        except msgspec.MsgspecError as error:
+            raise Misconfigured(f"{self.what} holds rows of another version ({error})", where=self.where) from None
 
 
 class Gatherer:
     """Keeps what was last read, so that each further document costs only what changed.
 
-    ``via`` is what the document's ``source`` says while the store answers: "api" or "store". One call at a time.
+    ``via`` is what the document's ``source`` says while the store answers: "api" or "store". ``within_s`` is how long
+    a document waits for each source. One call at a time.
     """
 
     def __init__(
@@ -51,6 +89,7 @@ class Gatherer:
         *,
         via: Source = "store",
         folder: str = "",
+        within_s: float = WITHIN_S,
     ) -> None:
         self.region = region
         self.store = store
@@ -58,9 +97,12 @@ class Gatherer:
         self.observer = observer
         self.via = via
         self.folder = folder
+        self._store_reading: Reading[StoreFacts] = Reading("the store", region.store.path, within_s)
+        self._dns_reading: Reading[set[str]] = Reading("the DNS server", region.dns.provider, within_s)
         self.stored: StoreFacts | None = None
         self.answered: DnsFacts | None = None
         self.last: Facts | None = None
+        self.composing_s = 0.0
         self.first_seen: dict[tuple[str, str], Instant] = {}
         self._head: Head | None = None
         self._rows: dict[str, Row] = {}
@@ -71,7 +113,12 @@ class Gatherer:
 
     async def gather(self, processes: Mapping[str, Any] | None = None, now_ns: Instant | None = None) -> Status:
         """A document as of now. ``processes`` is what ``processes.json`` holds. Never raises a ``PortError``."""
-        status = compose(await self.facts(processes, now_ns))
+        facts = await self.facts(processes, now_ns)
+        # A thread where it takes long enough to be felt: the observer's timeouts run in this loop.
+        large = len(facts.region.endpoints) > LARGE
+        began = time.monotonic()
+        status = await asyncio.to_thread(compose, facts) if large else compose(facts)
+        self.composing_s = time.monotonic() - began
         now = now_ns if now_ns is not None else time.time_ns()
         found = {(problem.id, problem.on) for problem in status.problems}
         self.first_seen = {key: self.first_seen.get(key, now) for key in found}
@@ -104,14 +151,15 @@ class Gatherer:
 
     def aged(self, now_ns: Instant) -> Status | None:
         """The last document as of ``now_ns``, while the next one is slow in coming; None before the first."""
-        return compose(structs.replace(self.last, now=now_ns)) if self.last is not None else None
+        if self.last is None:
+            return None
+        return compose(structs.replace(self.last, now=now_ns, store=self.stored, dns=self.answered))
 
     async def _read_store(self, now_ns: Instant | None, started: Instant) -> PortError | None:
         if self.store is None:
             return None
         try:
-            read = self._from_store(self.store, started)
-            stored = await within(STORE_WITHIN_S, read, "the store", self.region.store.path)
+            stored = await self._store_reading.result(partial(self._from_store, self.store, started))
         except PortError as error:
             return error
         self.stored = structs.replace(stored, at=now_ns if now_ns is not None else time.time_ns())
@@ -154,7 +202,7 @@ class Gatherer:
         if self.dns is None:
             return None
         try:
-            await within(DNS_WITHIN_S, self.dns.read(), "the DNS server", self.region.dns.provider)
+            await self._dns_reading.result(self.dns.read)
         except PortError as error:
             return error
         return None
@@ -189,17 +237,6 @@ async def gather(
 ) -> Status:
     """One document, for who asks once: source "store", or "dns" where the store can't be read."""
     return await Gatherer(region, store, dns, observer, folder=folder).gather(processes, now_ns)
-
-
-async def within(limit_s: float, work: Coroutine[Any, Any, T], what: str, where: str) -> T:
-    """The work's result. Raises ``Unavailable`` past the limit, ``Misconfigured`` for rows that can't be read."""
-    try:
-        async with asyncio.timeout(limit_s):
-            return await work
-    except TimeoutError:
-        raise Unavailable(f"{what} gave no answer within {limit_s:g} s", where=where) from None
-    except msgspec.MsgspecError as error:
-        raise Misconfigured(f"{what} holds rows of another version ({error})", where=where) from None
 
 
 def watched(region: Region, rows: Mapping[str, Row]) -> list[Watched]:

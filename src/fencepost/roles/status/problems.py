@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from fencepost.core.fence import Marker
 from fencepost.core.instant import MINUTE, Instant
-from fencepost.core.store import Row
+from fencepost.core.store import Row, Wanted
 from fencepost.core.traffic.allowance import allowance
 from fencepost.core.traffic.allowance import why_kept as allowance_says
 from fencepost.core.traffic.desired import desired
@@ -97,10 +97,11 @@ def checkers(facts: Facts, pool: Pool, row: Membership) -> Iterator[Problem]:
 def endpoint_problems(facts: Facts) -> Iterator[Problem]:
     """What is wrong with endpoints."""
     settings = {endpoint.name: endpoint for endpoint in facts.region.endpoints}
+    asks = Asks(facts.store)
     for name in endpoint_names(facts):
         live = facts.dns.lives.get(name) if facts.dns else None
         row = facts.store.rows.get(name) if facts.store else None
-        yield from endpoint_problem(facts, name, settings.get(name), live, row)
+        yield from endpoint_problem(facts, name, settings.get(name), live, row, asks)
     if facts.observer is not None:
         for broken in facts.observer.violations:
             text = f"{broken.promise}: {broken.what}"
@@ -108,7 +109,7 @@ def endpoint_problems(facts: Facts) -> Iterator[Problem]:
 
 
 def endpoint_problem(
-    facts: Facts, name: str, settings: Endpoint | None, live: Live | None, row: Row | None
+    facts: Facts, name: str, settings: Endpoint | None, live: Live | None, row: Row | None, asks: "Asks"
 ) -> Iterator[Problem]:
     """One endpoint: the first that fits of what keeps it from being as planned, and whether it answers at all."""
     if live is not None and foreign(live, facts.region.owner):
@@ -123,14 +124,14 @@ def endpoint_problem(
     if row is not None and row.contested:
         text = "two stores with this owner replace each other's records; this one has stopped"
         yield problem(facts, kinds.CONTESTED, name, text, f"fencepost adopt {name}", row.made_at)
-    elif asked := asks(facts, name):
+    elif asked := asks.a_person(name):
         yield problem(facts, kinds.NEEDS_ADOPT, name, asked, f"fencepost adopt {name}")
     elif as_planned(live, row) is False and row is not None:
         text = f"generation {row.generation} is planned, {generation_of(live)} is live"
         yield problem(facts, kinds.ENACTORS_BEHIND, name, text, f"fencepost history {name}", late(row, live))
     elif row is None and facts.store is not None:
-        yield problem(facts, kinds.NOT_PUBLISHED, name, not_yet(facts.store, settings), f"fencepost explain {name}")
-    if facts.store is not None and is_behind(facts.store, settings, row, facts.region.dns.gather_ns, facts.now):
+        yield problem(facts, kinds.NOT_PUBLISHED, name, not_yet(asks, settings), f"fencepost explain {name}")
+    if facts.store is not None and is_behind(asks, settings, row, facts.region.dns.gather_ns, facts.now):
         text = "its pool's membership has changed and no plan has followed"
         yield problem(facts, kinds.PLANNER_BEHIND, name, text, log_of(facts, "planner"))
     if is_empty(live, row, settings):
@@ -139,14 +140,29 @@ def endpoint_problem(
         yield problem(facts, kinds.EMPTY_NOW, name, text, f"fencepost repair {name}", since)
 
 
-def asks(facts: Facts, name: str) -> str | None:
-    """What enactors ask a person about, if they do."""
-    findings = facts.store.findings if facts.store else {}
-    for _, found in sorted(findings.items()):
-        verdict, why = found.get(name, ("", ""))
-        if verdict == "ask":
-            return why
-    return None
+class Asks:
+    """What is asked of endpoints by their pools (one value for all that are alike), and of a person by enactors."""
+
+    def __init__(self, store: StoreFacts | None) -> None:
+        self.pools = store.pools if store else {}
+        self._people = {
+            name: why
+            for _, found in sorted((store.findings if store else {}).items(), reverse=True)
+            for name, (verdict, why) in found.items()
+            if verdict == "ask"
+        }
+        self._wanted: dict[tuple[str, tuple[str, ...], int], Wanted | None] = {}
+
+    def a_person(self, name: str) -> str | None:
+        """What enactors ask a person about, if they do."""
+        return self._people.get(name)
+
+    def wanted(self, settings: Endpoint) -> Wanted | None:
+        """What the inputs ask of an endpoint; None if they don't say."""
+        key = (settings.pool, settings.records, settings.ttl_s)
+        if key not in self._wanted:
+            self._wanted[key] = desired(settings.records, settings.ttl_s, self.pools.get(settings.pool))
+        return self._wanted[key]
 
 
 def whose(live: Live) -> str:
@@ -168,22 +184,21 @@ def late(row: Row, live: Live | None) -> Instant:
     return 0 if enacted else row.made_at
 
 
-def not_yet(store: StoreFacts, settings: Endpoint) -> str:
+def not_yet(asks: Asks, settings: Endpoint) -> str:
     """Why an endpoint has no row yet."""
-    members = store.pools.get(settings.pool)
-    if members is None:
+    if settings.pool not in asks.pools:
         return f"not planned yet: pool {settings.pool} has no membership"
-    if desired(settings.records, settings.ttl_s, members) is None:
+    if asks.wanted(settings) is None:
         return f"not planned: no target of pool {settings.pool} is ready in each of its families"
     return "not planned yet"
 
 
-def is_behind(store: StoreFacts, settings: Endpoint, row: Row | None, gather: int, now: Instant) -> bool:
+def is_behind(asks: Asks, settings: Endpoint, row: Row | None, gather: int, now: Instant) -> bool:
     """Whether the planner owes a plan: what its inputs ask isn't what the newest row says."""
-    members = store.pools.get(settings.pool)
+    members = asks.pools.get(settings.pool)
     if row is None or row.hold is not None or row.contested or members is None or members.mode is Mode.DISABLED:
         return False
-    wanted = desired(settings.records, settings.ttl_s, members)
+    wanted = asks.wanted(settings)
     if wanted is None or wanted.content == row.content:
         return False
     planned = row.content
