@@ -44,7 +44,7 @@ def open_store(region: Region, *, create: bool = False) -> StorePort:
 
     ``create`` is for the planner alone: it makes the store where there is none, and keeps its log short.
     """
-    from fencepost.adapters.store_sqlite import SqliteStore  # noqa: PLC0415
+    from fencepost.adapters.store_sqlite import SqliteStore
 
     return SqliteStore.open(Path(region.store.path), create=create, checkpoints=create)
 
@@ -73,7 +73,7 @@ def make_tsig_key(region: Region) -> None:
 
 def open_dns(region: Region) -> "dict[str, Rfc2136Dns]":
     """A DNS port for each of the region's domains. Raises ``Misconfigured``."""
-    from fencepost.adapters.dns_rfc2136 import Rfc2136Dns, Rfc2136Settings  # noqa: PLC0415
+    from fencepost.adapters.dns_rfc2136 import Rfc2136Dns, Rfc2136Settings
 
     key = tsig_key(region)
     at = region.dns.listen if region.dns.provider == "embedded" else region.dns.server
@@ -111,14 +111,16 @@ def enactor_main(region: Region, zone: str) -> Main:
     """The enactor of a zone."""
 
     async def main() -> None:
-        from fencepost.roles.enactor import run_enactor  # noqa: PLC0415
+        from fencepost.roles.enactor import run_enactor
 
         name, condition = f"enactor/{zone}", Condition()
         store, dns = open_store(region), open_dns(region)
         file = state_folder(region) / f"enactor-{zone}.known"
         notify = [await port.listen() for port in dns.values()]
         async with asyncio.TaskGroup() as group:
-            group.create_task(heartbeat.beat(name, store, condition, " ".join(f"{host}:{port}" for host, port in notify)))
+            group.create_task(
+                heartbeat.beat(name, store, condition, " ".join(f"{host}:{port}" for host, port in notify))
+            )
             ports: dict[str, DnsPort] = dict(dns)
             group.create_task(
                 run_enactor(enactor_settings(region, zone), ports, store, file, condition, drill_of(region, name))
@@ -134,8 +136,8 @@ def planner_main(region: Region) -> Main:
     """
 
     async def main() -> None:
-        from fencepost.roles.load_balancer import run_load_balancers  # noqa: PLC0415
-        from fencepost.roles.planner import run_planner  # noqa: PLC0415
+        from fencepost.roles.load_balancer import run_load_balancers
+        from fencepost.roles.planner import run_planner
 
         condition = Condition()
         store = open_store(region, create=True)
@@ -143,7 +145,9 @@ def planner_main(region: Region) -> Main:
         notify = [await port.listen() for port in planning.values()]
         settings = PlannerSettings("planner", region.owner, gather=region.dns.gather_ns)
         async with asyncio.TaskGroup() as group:
-            group.create_task(heartbeat.beat("planner", store, condition, " ".join(f"{host}:{port}" for host, port in notify)))
+            group.create_task(
+                heartbeat.beat("planner", store, condition, " ".join(f"{host}:{port}" for host, port in notify))
+            )
             group.create_task(configuration.keep(store, region, state_folder(region) / "running.json"))
             group.create_task(run_planner(settings, dict(planning), store, condition, drill_of(region, "planner")))
             group.create_task(run_load_balancers("load balancer", dict(balancing), store, condition))
@@ -171,14 +175,21 @@ def janitor_main(region: Region) -> Main:
     """The clean-up."""
 
     async def main() -> None:
-        from fencepost.roles.janitor import run_janitor  # noqa: PLC0415
+        from fencepost.roles.janitor import run_janitor
 
         condition = Condition()
         store = open_store(region)
         async with asyncio.TaskGroup() as group:
             group.create_task(heartbeat.beat("janitor", store, condition))
             group.create_task(
-                run_janitor(JanitorSettings(), region.owner, dict(open_dns(region)), store, condition, drill_of(region, "janitor"))
+                run_janitor(
+                    JanitorSettings(),
+                    region.owner,
+                    dict(open_dns(region)),
+                    store,
+                    condition,
+                    drill_of(region, "janitor"),
+                )
             )
 
     return main
@@ -188,8 +199,8 @@ def dns_main(region: Region) -> Main:
     """The embedded DNS server. It needs no store; with one, it learns who wants to be told of changes."""
 
     async def main() -> None:
-        from fencepost.roles.dns_server import DnsServer, DnsServerSettings  # noqa: PLC0415
-        from fencepost.roles.dns_server.listeners import tell_whom_to_notify  # noqa: PLC0415
+        from fencepost.roles.dns_server import DnsServer, DnsServerSettings
+        from fencepost.roles.dns_server.listeners import tell_whom_to_notify
 
         key = tsig_key(region)
         server = DnsServer(
@@ -217,10 +228,10 @@ def checker_main(region: Region, zone: str) -> Main:
     """The checker of a zone; it follows the configuration row, so that a reload reaches it."""
 
     async def main() -> None:
-        from functools import partial  # noqa: PLC0415
+        from functools import partial
 
-        from fencepost.adapters.probe_kinds import open_prober  # noqa: PLC0415
-        from fencepost.roles.checker import CheckerRole  # noqa: PLC0415
+        from fencepost.adapters.probe_kinds import open_prober
+        from fencepost.roles.checker import CheckerRole
 
         name, condition, store = f"checker/{zone}", Condition(), open_store(region)
         role = CheckerRole(
@@ -241,9 +252,9 @@ def checker_main(region: Region, zone: str) -> Main:
 
 def checker_settings(region: Region, zone: str) -> "CheckerSettings":
     """What a zone's checker probes, and how: every pool's every target."""
-    from fencepost.adapters.probe import ProbeSettings, ProbeTarget  # noqa: PLC0415
-    from fencepost.roles.checker import CheckedPool, CheckerSettings  # noqa: PLC0415
-    from fencepost.settings.core_settings import health_settings  # noqa: PLC0415
+    from fencepost.adapters.probe import ProbeSettings, ProbeTarget
+    from fencepost.roles.checker import CheckedPool, CheckerSettings
+    from fencepost.settings.core_settings import health_settings
 
     pools = []
     for pool in region.pools:
@@ -266,7 +277,7 @@ def checker_settings(region: Region, zone: str) -> "CheckerSettings":
 
 def canaries(region: Region) -> "list[tuple[ProbeSettings, ProbeTarget]]":
     """The addresses that a checker must reach for its votes to count, each with how it is probed."""
-    from fencepost.adapters.probe import ProbeSettings, ProbeTarget  # noqa: PLC0415
+    from fencepost.adapters.probe import ProbeSettings, ProbeTarget
 
     interval = min((pool.probe.interval_ns for pool in region.pools), default=10_000_000_000)
     return [
@@ -282,7 +293,7 @@ def open_prober_of(
     settings: "ProbeSettings", target: "ProbeTarget", on_results: "Callable[[list[ProbeResult]], None]", *, salt: str
 ) -> "Prober":
     """A prober of one address."""
-    from fencepost.adapters.probe_kinds import open_prober  # noqa: PLC0415
+    from fencepost.adapters.probe_kinds import open_prober
 
     prober = open_prober(settings, on_results, salt=salt)
     prober.set_targets([target])
@@ -293,7 +304,7 @@ def api_main(region: Region) -> Main:
     """The API, with the observer in it."""
 
     async def main() -> None:
-        from fencepost.roles.api import run_api  # noqa: PLC0415
+        from fencepost.roles.api import run_api
 
         store, condition = open_store(region), Condition()
         dns: dict[str, DnsPort] = dict(open_dns(region))
@@ -331,7 +342,7 @@ def roles_of(region: Region) -> dict[str, Main]:
 
 def targets_of(region: Region) -> dict[str, Main]:
     """Stand-ins for a sample region's targets, a process each."""
-    from fencepost.dev import target  # noqa: PLC0415
+    from fencepost.dev import target
 
     found: dict[str, Main] = {}
     for pool in region.pools:
@@ -343,27 +354,27 @@ def targets_of(region: Region) -> dict[str, Main]:
 
 def import_shared(region: Region) -> None:
     """Import what several role processes need, before they are forked: it is loaded and held in memory once."""
-    import dns.message  # noqa: F401, PLC0415
-    import uvloop  # noqa: F401, PLC0415
+    import dns.message  # noqa: F401
+    import uvloop  # noqa: F401
 
-    import fencepost.adapters.dns_rfc2136  # noqa: PLC0415
-    import fencepost.adapters.probe_kinds  # noqa: PLC0415
-    import fencepost.adapters.store_sqlite  # noqa: PLC0415
-    import fencepost.roles.checker  # noqa: PLC0415
-    import fencepost.roles.enactor  # noqa: PLC0415
-    import fencepost.roles.janitor  # noqa: PLC0415
-    import fencepost.roles.load_balancer  # noqa: PLC0415
-    import fencepost.roles.planner  # noqa: F401, PLC0415
+    import fencepost.adapters.dns_rfc2136
+    import fencepost.adapters.probe_kinds
+    import fencepost.adapters.store_sqlite
+    import fencepost.roles.checker
+    import fencepost.roles.enactor
+    import fencepost.roles.janitor
+    import fencepost.roles.load_balancer
+    import fencepost.roles.planner
 
     if region.dns.provider == "embedded":
-        import fencepost.roles.dns_server  # noqa: F401, PLC0415
+        import fencepost.roles.dns_server  # noqa: F401
 
 
 def stuck_writer(region: Region) -> Callable[[], int | None]:
     """Asks which process has held the store's write lock for more than 10 s; to be asked about each second."""
-    import time  # noqa: PLC0415
+    import time
 
-    from fencepost.adapters.store_sqlite.writer import WriteLock  # noqa: PLC0415
+    from fencepost.adapters.store_sqlite.writer import WriteLock
 
     lock = WriteLock(Path(os.path.realpath(region.store.path)))
     return lambda: lock.stuck(10_000_000_000, time.monotonic_ns())

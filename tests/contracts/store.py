@@ -346,7 +346,9 @@ class StoreContract:
         await asyncio.wait_for(waiter.wait(3600 * SECOND), 10)
 
     @on_store
-    async def test_signs_of_life_wake_only_who_asked_for_reports_and_each_waiter_is_told_itself(self, store: StorePort) -> None:
+    async def test_signs_of_life_wake_only_who_asked_for_reports_and_each_waiter_is_told_itself(
+        self, store: StorePort
+    ) -> None:
         """Most commits are beats: were they to wake every enactor, an idle region would never sleep."""
         plans, again, everything = store.waiter(), store.waiter(), store.waiter(reports=True)
         for waiter in (plans, again, everything):

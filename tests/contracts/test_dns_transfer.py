@@ -10,7 +10,7 @@ import dns.rrset
 import dns.update
 import pytest
 from dns_agreement import NAMES, lives, wish
-from dns_scene import DOMAIN, change
+from dns_scene import DOMAIN
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -20,8 +20,7 @@ from fencepost.adapters.dns_update import pack_update
 from fencepost.adapters.dns_wire import Head, Malformed, join_strings, read_records, skip_question
 from fencepost.core.fence import Marker
 from fencepost.core.names import marker_name
-from fencepost.core.traffic.dns_enactor import wire_size
-from fencepost.core.zone import Change, Live
+from fencepost.core.zone import Live
 
 Record = tuple[str, int, str, bytes]
 """Owner, TTL, type, data on the wire (here: names in it uncompressed)."""
@@ -197,13 +196,3 @@ def test_update_as_dnspython_reads_it(domain: tuple[Live, ...], sets: list[list[
             assert ((f"{one.name}.", rtype) in cleared) is (changed and bool(old))
             sent = {data for owner, kind, data in added if (owner, kind) == (f"{one.name}.", rtype)}
             assert len(sent) == (len(new) if changed else 0)
-
-
-@given(DOMAINS, st.lists(st.sampled_from(("192.0.2.1", "2001:db8::1")), min_size=1, unique=True))
-@settings(max_examples=100, deadline=None)
-def test_size_estimate_holds(domain: tuple[Live, ...], addresses: list[str]) -> None:
-    """The enactor cuts batches by an estimate made without packing: it is never below the bytes sent."""
-    for live in domain:
-        one: Change = change(live, 4, *addresses)
-        fixed = len(pack_update(9, DOMAIN, ()))
-        assert len(pack_update(9, DOMAIN, (one,))) - fixed <= wire_size(one)

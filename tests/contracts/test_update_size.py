@@ -26,7 +26,13 @@ def live(name: str, weights: dict[str, int], hold: Hold | None, *, emptied: bool
 @settings(max_examples=150, deadline=None)
 @given(ADDRESSES, ADDRESSES, HOLDS, HOLDS, st.booleans(), st.booleans(), st.integers(1, 50))
 def test_the_size_an_enactor_reckons_with_is_never_below_what_is_sent(
-    old: dict[str, int], new: dict[str, int], was: Hold | None, will: Hold | None, emptied: bool, marked: bool, label: int
+    old: dict[str, int],
+    new: dict[str, int],
+    was: Hold | None,
+    will: Hold | None,
+    emptied: bool,
+    marked: bool,
+    label: int,
 ) -> None:
     """RFC 2136 over TCP takes 64 KiB: a batch reckoned to fit must fit (RFC 1035 section 4.2.2)."""
     name = f"{'x' * label}.example.test"

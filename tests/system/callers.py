@@ -10,7 +10,7 @@ import socket
 import time
 from collections import Counter
 from multiprocessing.connection import Connection
-from typing import Any
+from typing import Any, Self
 
 import dns.flags
 import dns.message
@@ -33,7 +33,7 @@ class Callers:
         self.process = context.Process(target=ask_on, args=(theirs, port, names, rate), daemon=True)
         self.seen: dict[str, Any] = {}
 
-    def __enter__(self) -> "Callers":
+    def __enter__(self) -> Self:
         self.process.start()
         assert self.ours.recv() == "asking"
         return self
@@ -71,7 +71,9 @@ def ask_on(pipe: Connection, port: int, names: list[str], rate: int) -> None:
     pipe.send(json.dumps({**counts, "violations": violations[:20], "empty": counts["empty"]}))
 
 
-def judge_name(link: socket.socket, name: str, counts: Counter[str], violations: list[str], highest: dict[str, Generation]) -> None:
+def judge_name(
+    link: socket.socket, name: str, counts: Counter[str], violations: list[str], highest: dict[str, Generation]
+) -> None:
     """Ask for one name's marker, addresses and marker again."""
     first, answer, second = (ask(link, name, kind) for kind in ("TXT", "A", "TXT"))
     if answer is None:
@@ -84,7 +86,9 @@ def judge_name(link: socket.socket, name: str, counts: Counter[str], violations:
     withdrawn = marker is not None and marker.hold is not None and marker.hold.kind == "withdraw"
     if not addresses and not withdrawn and marker_in(second) == marker:
         counts["empty"] += 1
-        violations.append(f"never_empty: {name} at {time.time():.3f}: {dns.rcode.to_text(answer.rcode())}, marker {marker}")
+        violations.append(
+            f"never_empty: {name} at {time.time():.3f}: {dns.rcode.to_text(answer.rcode())}, marker {marker}"
+        )
     if marker is None or marker_in(second) != marker:
         return
     counts["checked"] += 1

@@ -1,4 +1,7 @@
-"""A real region for tests: `fencepost up` with every role as a process, on free loopback ports, in a folder of its own."""
+"""A real region for tests.
+
+`fencepost up` with every role as a process, on free loopback ports, in a folder of its own.
+"""
 
 import asyncio
 import json
@@ -11,7 +14,7 @@ import sys
 import time
 from collections.abc import Callable, Coroutine
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 import dns.message
 import dns.query
@@ -58,7 +61,18 @@ name = "www.example.test"
 pool = "web"
 """
 
-ROLES = ("dns", "planner", "enactor/a", "enactor/b", "enactor/c", "checker/a", "checker/b", "checker/c", "janitor", "api")
+ROLES = (
+    "dns",
+    "planner",
+    "enactor/a",
+    "enactor/b",
+    "enactor/c",
+    "checker/a",
+    "checker/b",
+    "checker/c",
+    "janitor",
+    "api",
+)
 
 
 def free_port() -> int:
@@ -78,26 +92,38 @@ def free_port() -> int:
 class RunningRegion:
     """A region that runs while the ``with`` block does."""
 
-    def __init__(self, folder: Path, *, name: str = "demo", owner: str = "", edit: Callable[[str], str] = str, targets: bool = True) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        name: str = "demo",
+        owner: str = "",
+        edit: Callable[[str], str] = str,
+        targets: bool = True,
+    ) -> None:
         self.folder = folder
         self.config = folder / "region.toml"
         self.dns_port, self.api_port, self.target_port = free_port(), free_port(), free_port()
-        text = TEMPLATE.format(name=name, owner=owner or name, dns=self.dns_port, api=self.api_port, target=self.target_port)
+        text = TEMPLATE.format(
+            name=name, owner=owner or name, dns=self.dns_port, api=self.api_port, target=self.target_port
+        )
         self.config.write_text(edit(text))
         self.region: Region = load(str(self.config))
         self.state = assembly.state_folder(self.region)
         self.targets = targets
         self.process: subprocess.Popen[bytes] | None = None
 
-    def start(self, ready_s: float = 20.0) -> "RunningRegion":
+    def start(self, ready_s: float = 20.0) -> Self:
         """Start every role and wait until both endpoints are answered."""
         command = [str(FENCEPOST), "up", "--config", str(self.config)] + (["--sample"] if self.targets else [])
         with (self.folder / "up.log").open("ab") as log:
             self.process = subprocess.Popen(command, cwd=self.folder, stdout=log, stderr=log, start_new_session=True)
-        self.until(lambda: all(self.addresses(e.name) for e in self.region.endpoints), ready_s, "every endpoint is answered")
+        self.until(
+            lambda: all(self.addresses(e.name) for e in self.region.endpoints), ready_s, "every endpoint is answered"
+        )
         return self
 
-    def __enter__(self) -> "RunningRegion":
+    def __enter__(self) -> Self:
         return self.start()
 
     def __exit__(self, *_: object) -> None:
@@ -117,10 +143,17 @@ class RunningRegion:
     def fencepost(self, *words: str, ok: tuple[int, ...] = (0,), timeout: float = 30.0) -> str:
         """Run a command for this region; its stdout. Fails the test if its exit code isn't among ``ok``."""
         done = subprocess.run(
-            [str(FENCEPOST), *words, "--config", str(self.config)], cwd=self.folder, capture_output=True, text=True, timeout=timeout,
-            stdin=subprocess.DEVNULL, check=False,
+            [str(FENCEPOST), *words, "--config", str(self.config)],
+            cwd=self.folder,
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+            stdin=subprocess.DEVNULL,
+            check=False,
         )
-        assert done.returncode in ok, f"fencepost {' '.join(words)}: exit {done.returncode}\n{done.stdout}\n{done.stderr}"
+        assert done.returncode in ok, (
+            f"fencepost {' '.join(words)}: exit {done.returncode}\n{done.stdout}\n{done.stderr}"
+        )
         return done.stdout
 
     def processes(self) -> dict[str, dict[str, Any]]:
@@ -149,7 +182,9 @@ class RunningRegion:
             answer = self.ask(name, kind)
         except (OSError, dns.exception.Timeout):
             return []
-        return sorted(str(rdata) for rrset in answer.answer if rrset.rdtype == dns.rdatatype.from_text(kind) for rdata in rrset)
+        return sorted(
+            str(rdata) for rrset in answer.answer if rrset.rdtype == dns.rdatatype.from_text(kind) for rdata in rrset
+        )
 
     def marker(self, name: str) -> Marker | None:
         """The marker that stands, None if there is none or nobody answers."""
@@ -196,6 +231,7 @@ class RunningRegion:
 
     def history(self, *kinds: str) -> list[Any]:
         """The history's rows of these kinds; none while there is no store."""
+
         async def read(store: StorePort) -> list[Any]:
             return [row for row in await store.history(most=5000) if not kinds or row.kind in kinds]
 
@@ -214,7 +250,9 @@ class RunningRegion:
     def newer_plan(self, seconds: int) -> None:
         """A plan that changes every endpoint's TTL, made and enacted."""
         self.change_ttl(seconds)
-        self.until(lambda: all(self.ttl(e.name) == seconds for e in self.region.endpoints), 10, f"ttl {seconds} is live")
+        self.until(
+            lambda: all(self.ttl(e.name) == seconds for e in self.region.endpoints), 10, f"ttl {seconds} is live"
+        )
 
     def newer_plan_of(self, name: str, seconds: int) -> None:
         """A plan of which one endpoint's part is known to be enacted."""
@@ -247,6 +285,7 @@ class RunningRegion:
 
     def converged(self) -> bool:
         """Whether every endpoint's marker names the newest plan's row and all addresses stand."""
+
         async def newest(store: StorePort) -> dict[str, Any]:
             _, rows = await store.newest_rows(None)
             return {row.name: row for row in rows}
@@ -271,5 +310,3 @@ def epoch_of(text: str) -> int:
     found = re.search(r"epoch (\d+)", text)
     assert found, text
     return int(found[1])
-
-

@@ -6,7 +6,6 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-
 from regions import RunningRegion
 
 NAME = "api.example.test"
@@ -24,7 +23,8 @@ def test_a_target_that_says_it_can_carry_a_fifth_gets_about_a_fifth_of_the_answe
     region = RunningRegion(tmp_path, edit=edit, targets=False)
     targets = [
         subprocess.Popen(
-            [sys.executable, "-m", "fencepost.dev.target", address, str(region.target_port), str(capacity)], stdout=subprocess.DEVNULL
+            [sys.executable, "-m", "fencepost.dev.target", address, str(region.target_port), str(capacity)],
+            stdout=subprocess.DEVNULL,
         )
         for address, capacity in CAPACITY.items()
     ]

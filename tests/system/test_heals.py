@@ -9,9 +9,9 @@ import dns.query
 import dns.tsigkeyring
 import dns.update
 import pytest
+from regions import RunningRegion
 
 from fencepost import assembly
-from regions import RunningRegion
 
 NAME = "api.example.test"
 WITHIN_S = 10
@@ -27,7 +27,9 @@ def region(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningRegion]:
 def by_hand(region: RunningRegion, *, marker: bool = False, addresses: bool = False, add: str = "") -> None:
     """A plain UPDATE without prerequisites, as nsupdate would send it, with the region's own key."""
     key = assembly.tsig_key(region.region)
-    update = dns.update.UpdateMessage("example.test", keyring={dns.name.from_text(key.name): dns.tsig.Key(key.name, key.secret, key.algorithm)})
+    update = dns.update.UpdateMessage(
+        "example.test", keyring={dns.name.from_text(key.name): dns.tsig.Key(key.name, key.secret, key.algorithm)}
+    )
     if marker:
         update.delete(f"_fencepost.{NAME}.", "TXT")
     if addresses:
@@ -45,10 +47,18 @@ def whole(region: RunningRegion) -> bool:
 
 @pytest.mark.parametrize(
     ("marker", "addresses", "add"),
-    [(False, True, ""), (True, False, ""), (True, True, ""), (False, True, "203.0.113.66"), (False, False, "203.0.113.66")],
+    [
+        (False, True, ""),
+        (True, False, ""),
+        (True, True, ""),
+        (False, True, "203.0.113.66"),
+        (False, False, "203.0.113.66"),
+    ],
     ids=["emptied", "marker deleted", "both", "replaced by a wrong address", "a wrong address added"],
 )
-def test_records_destroyed_by_another_writer_come_back(region: RunningRegion, marker: bool, addresses: bool, add: str) -> None:
+def test_records_destroyed_by_another_writer_come_back(
+    region: RunningRegion, marker: bool, addresses: bool, add: str
+) -> None:
     """external-dns #1502 and the emptied endpoint of October 2025: healed in one pass."""
     before = region.marker(NAME)
     assert before is not None
@@ -82,7 +92,11 @@ def test_the_store_file_deleted_is_made_anew_and_adopts_what_stands(region: Runn
     for path in Path(region.region.store.path).parent.glob(Path(region.region.store.path).name + "*"):
         if not path.name.endswith(".lock"):
             path.unlink()
-    region.until(lambda: (m := region.marker(NAME)) is not None and before is not None and m.store != before.store, WITHIN_S, "adopted")
+    region.until(
+        lambda: (m := region.marker(NAME)) is not None and before is not None and m.store != before.store,
+        WITHIN_S,
+        "adopted",
+    )
     region.until(lambda: whole(region), WITHIN_S, "whole")
     after = region.marker(NAME)
     assert before is not None

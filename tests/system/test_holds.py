@@ -5,7 +5,6 @@ import subprocess
 from pathlib import Path
 
 import pytest
-
 from callers import Callers
 from regions import FENCEPOST, RunningRegion, state_of
 
@@ -26,7 +25,9 @@ def test_a_repair_made_with_everything_else_dead_stands_until_resume(tmp_path: P
     """October 2025: the repair tools assumed a working enactor. This one needs the provider and nothing else."""
     region = RunningRegion(tmp_path)
     with (tmp_path / "dns.log").open("wb") as log:
-        provider = subprocess.Popen([str(FENCEPOST), "run", "dns", "--config", str(region.config)], cwd=tmp_path, stdout=log, stderr=log)
+        provider = subprocess.Popen(
+            [str(FENCEPOST), "run", "dns", "--config", str(region.config)], cwd=tmp_path, stdout=log, stderr=log
+        )
     try:
         region.until(lambda: region.ask("example.test", "SOA").answer, 10, "the provider answers")
         region.fencepost("repair", API, "--address", "203.0.113.9", "--yes", *WHY)
@@ -41,7 +42,11 @@ def test_a_repair_made_with_everything_else_dead_stands_until_resume(tmp_path: P
             assert region.addresses(API) == ["203.0.113.9"]
         lose_store(region)
         before = region.marker(API)
-        region.until(lambda: (m := region.marker(API)) is not None and before is not None and m.store != before.store, 10, "adopted anew")
+        region.until(
+            lambda: (m := region.marker(API)) is not None and before is not None and m.store != before.store,
+            10,
+            "adopted anew",
+        )
         assert region.addresses(API) == ["203.0.113.9"], "a repair outlives the store"
         region.fencepost("resume", API, "--yes")
         region.until(lambda: len(region.addresses(API)) == 6, 10, "released")
@@ -66,7 +71,9 @@ def test_a_withdrawn_endpoint_stays_withdrawn_when_an_enactor_wakes_with_the_old
         region.fencepost("withdraw", WWW, "--confirm", WWW, *WHY)
         assert region.addresses(WWW) == []
         region.signal("enactor/a", signal.SIGCONT)
-        region.until(lambda: any(row.by == "enactor/a" for row in region.history("fenced")), 10, "the sleeper is fenced")
+        region.until(
+            lambda: any(row.by == "enactor/a" for row in region.history("fenced")), 10, "the sleeper is fenced"
+        )
         region.newer_plan_of(API, 90)
         assert region.addresses(WWW) == []
         marker = region.marker(WWW)
@@ -90,7 +97,11 @@ def test_a_rollback_outlives_the_store(tmp_path: Path) -> None:
         assert region.ttl(API) == 31
         before = region.marker(API)
         lose_store(region)
-        region.until(lambda: (m := region.marker(API)) is not None and before is not None and m.store != before.store, 10, "adopted anew")
+        region.until(
+            lambda: (m := region.marker(API)) is not None and before is not None and m.store != before.store,
+            10,
+            "adopted anew",
+        )
         assert region.ttl(API) == 31
         region.newer_plan_of(WWW, 34)
         assert region.ttl(API) == 31

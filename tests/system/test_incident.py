@@ -8,6 +8,9 @@ from pathlib import Path
 
 import dns.rcode
 import pytest
+from callers import Callers
+from proxies import HoldingProxy
+from regions import FENCEPOST, RunningRegion, state_of
 
 from fencepost import assembly
 from fencepost.core.traffic.janitor import Janitor, JanitorSettings
@@ -15,9 +18,6 @@ from fencepost.ports import DnsPort, StorePort
 from fencepost.roles.domains import Domains
 from fencepost.roles.janitor import JanitorHands
 from fencepost.roles.loop import Condition, drive
-from callers import Callers
-from proxies import HoldingProxy
-from regions import FENCEPOST, RunningRegion, state_of
 
 NAMES = ["api.example.test", "www.example.test"]
 STALE = (dns.rcode.NXRRSET, dns.rcode.YXRRSET)
@@ -85,13 +85,19 @@ def test_an_update_held_on_the_way_and_delivered_late_and_twice_is_refused(tmp_p
         text = region.config.read_text()
         key = region.state / "tsig.key"
         behind.write_text(
-            text.replace('provider = "embedded"', f'provider = "rfc2136"\nserver = "127.0.0.1:{proxy.port}"\nkey = {{ file = "{key}" }}')
-            .replace(f'listen = "127.0.0.1:{region.dns_port}"\n', "").replace('transfer = ["127.0.0.1"]\n', "")
+            text.replace(
+                'provider = "embedded"',
+                f'provider = "rfc2136"\nserver = "127.0.0.1:{proxy.port}"\nkey = {{ file = "{key}" }}',
+            )
+            .replace(f'listen = "127.0.0.1:{region.dns_port}"\n', "")
+            .replace('transfer = ["127.0.0.1"]\n', "")
             .replace(f'path = "{region.region.name}.db"', f'path = "{region.region.store.path}"')
         )
         command = [str(FENCEPOST), "run", "enactor", "--zone", "a", "--config", str(behind)]
         with (tmp_path / "behind.log").open("wb") as log:
-            slow = subprocess.Popen(command, cwd=tmp_path, stdout=log, stderr=log, env={"STATE_DIRECTORY": str(tmp_path / "behind")})
+            slow = subprocess.Popen(
+                command, cwd=tmp_path, stdout=log, stderr=log, env={"STATE_DIRECTORY": str(tmp_path / "behind")}
+            )
         try:
             with Callers(region.dns_port, NAMES) as callers:
                 others = [region.signal(f"enactor/{zone}", signal.SIGSTOP) for zone in "abc"]

@@ -1,4 +1,7 @@
-"""Every role is killed, in turn and at random, while plans change: callers notice nothing, and all end on the newest plan."""
+"""Every role is killed, in turn and at random, while plans change.
+
+Callers notice nothing, and all end on the newest plan.
+"""
 
 import random
 import signal
@@ -6,7 +9,6 @@ import time
 from pathlib import Path
 
 import pytest
-
 from callers import Callers
 from regions import ROLES, RunningRegion
 
@@ -30,15 +32,20 @@ def kill_for(region: RunningRegion, seconds: float, kills: int, seed: int) -> No
 
 @pytest.mark.timeout(200)
 @pytest.mark.parametrize(
-    ("seconds", "kills"), [pytest.param(90, 60), pytest.param(300, 200, marks=[pytest.mark.soak, pytest.mark.timeout(500)])]
+    ("seconds", "kills"),
+    [pytest.param(90, 60), pytest.param(300, 200, marks=[pytest.mark.soak, pytest.mark.timeout(500)])],
 )
-def test_killing_every_role_leaves_callers_served_and_ends_on_the_newest_plan(tmp_path: Path, seconds: float, kills: int) -> None:
+def test_killing_every_role_leaves_callers_served_and_ends_on_the_newest_plan(
+    tmp_path: Path, seconds: float, kills: int
+) -> None:
     """Promises never_empty, never_backward, never_torn, converges: a crash at any moment loses nothing."""
     with RunningRegion(tmp_path) as region:
         with Callers(region.dns_port, NAMES) as callers:
             kill_for(region, seconds, kills, seed=20251019)
             region.change_ttl(299)
-            region.until(lambda: all(region.ttl(name) == 299 for name in NAMES), 10, "the newest plan, 10 s after the last kill")
+            region.until(
+                lambda: all(region.ttl(name) == 299 for name in NAMES), 10, "the newest plan, 10 s after the last kill"
+            )
             region.until(region.converged, 10, "all on the newest plan")
         restarts = sum(process["restarts"] for process in region.processes().values())
         assert restarts >= kills * 0.8, region.processes()

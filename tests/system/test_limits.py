@@ -4,10 +4,10 @@ import signal
 from pathlib import Path
 
 import pytest
+from regions import RunningRegion, free_port
 
 from fencepost.core.traffic.membership import Membership, State
 from fencepost.ports import StorePort
-from regions import RunningRegion, free_port
 
 NAME = "api.example.test"
 TARGETS = ("127.0.1.1", "127.0.1.2", "127.0.2.1", "127.0.2.2", "127.0.3.1", "127.0.3.2")
@@ -75,11 +75,13 @@ def test_checkers_that_are_cut_off_remove_nothing(tmp_path: Path) -> None:
         # Nobody listens at the canary: every checker is cut off, as far as it can tell.
         for target in TARGETS:
             region.signal(f"target/{target}", signal.SIGSTOP)
-        region.until(lambda: all(v.state != "ok" for v in membership(region).voters) and len(membership(region).voters) == 3, 15, "no checker votes")
+        region.until(
+            lambda: all(v.state != "ok" for v in membership(region).voters) and len(membership(region).voters) == 3,
+            15,
+            "no checker votes",
+        )
         for _ in range(20):
             assert len(region.addresses(NAME)) == 6
         assert not region.history("removed")
         for target in TARGETS:
             region.signal(f"target/{target}", signal.SIGCONT)
-
-

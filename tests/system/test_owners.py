@@ -6,11 +6,11 @@ import dns.query
 import dns.tsig
 import dns.update
 import pytest
+from regions import RunningRegion
 
 from fencepost import assembly
 from fencepost.ports import StorePort, Unavailable
 from fencepost.roles import configuration
-from regions import RunningRegion
 
 NAME = "api.example.test"
 
@@ -59,7 +59,9 @@ def test_regions_with_different_owners_leave_each_others_records_alone_and_say_s
         try:
             second.start()
             second.until(lambda: second.marker("db.example.test") is not None, 10, "its own endpoint is published")
-            second.until(lambda: findings(second).get(NAME, ("",))[0] == "foreign", 10, "the other's is left alone, and said")
+            second.until(
+                lambda: findings(second).get(NAME, ("",))[0] == "foreign", 10, "the other's is left alone, and said"
+            )
             assert "eu-1" in findings(second)[NAME][1]
             first.change_ttl(33)
             first.until(lambda: first.ttl(NAME) == 33, 10, "the first goes on")

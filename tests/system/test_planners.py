@@ -5,7 +5,6 @@ import subprocess
 from pathlib import Path
 
 import pytest
-
 from callers import Callers
 from regions import FENCEPOST, RunningRegion, state_of
 
@@ -24,7 +23,9 @@ def test_a_planner_overtaken_between_inputs_and_publishing_throws_its_plan_away(
         region.change_ttl(40)
         region.until(lambda: state_of(stalled) == "T", 10, "the planner is stopped right before it publishes")
         with (tmp_path / "second.log").open("wb") as log:
-            second = subprocess.Popen([str(FENCEPOST), "run", "planner", "--config", str(region.config)], cwd=tmp_path, stdout=log, stderr=log)
+            second = subprocess.Popen(
+                [str(FENCEPOST), "run", "planner", "--config", str(region.config)], cwd=tmp_path, stdout=log, stderr=log
+            )
         try:
             with Callers(region.dns_port, NAMES) as callers:
                 # The second planner loads the file again, which says 5 s: newer inputs than the first one's 40 s.
@@ -33,7 +34,9 @@ def test_a_planner_overtaken_between_inputs_and_publishing_throws_its_plan_away(
                     region.newer_plan(ttl)
                 before = region.marker(NAMES[0])
                 region.signal("planner", signal.SIGCONT)
-                region.until(lambda: "thrown away" in (region.state / "planner.log").read_text(), 10, "its plan is thrown away")
+                region.until(
+                    lambda: "thrown away" in (region.state / "planner.log").read_text(), 10, "its plan is thrown away"
+                )
                 region.newer_plan(63)
                 after = region.marker(NAMES[0])
             callers.fine()

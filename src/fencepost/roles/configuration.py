@@ -1,7 +1,7 @@
 """The loaded configuration as a row of the store: what every role follows, and what plans are made from.
 
-A file that is merely saved changes nothing; loading it (a start, ``fencepost reload``, SIGHUP) writes the row. Revisions
-rise, so that a target's absence counts as its owner's act only in a newer file than the one it was listed in.
+A file that is merely saved changes nothing; loading it (a start, ``fencepost reload``, SIGHUP) writes the row.
+Revisions rise, so that a target's absence counts as its owner's act only in a newer file than the one it was listed in.
 """
 
 import asyncio
@@ -20,7 +20,10 @@ log = logging.getLogger(__name__)
 
 
 class Loaded(msgspec.Struct, frozen=True):
-    """A region as loaded: its revision, when (nanoseconds since 1970), and whether its owner said yes to leaving targets."""
+    """A region as loaded.
+
+    Its revision, when (nanoseconds since 1970), and whether its owner said yes to leaving targets.
+    """
 
     region: Region
     revision: int
@@ -101,7 +104,10 @@ async def load(store: StorePort, region: Region, *, confirmed: bool = False) -> 
 
 
 async def follow(store: StorePort, changed: Callable[[Loaded], Awaitable[None]]) -> None:
-    """Call ``changed`` whenever another configuration is running; until cancelled. While the store is away, the last stands."""
+    """Call ``changed`` whenever another configuration is running.
+
+    Until cancelled. While the store is away, the last stands.
+    """
     body = b""
     waiter = store.waiter()
     while True:

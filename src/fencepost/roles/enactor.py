@@ -91,8 +91,14 @@ class EnactorHands:
             marker = self.dns.live(name).marker
             if isinstance(marker, Marker) and marker.generation > change.marker.generation:
                 ago = (time.time_ns() - read_before) // 1_000_000_000
-                rows.append(self.history("fenced", name, f"plan {change.marker.generation}, live is {marker.generation}."
-                            f" Nothing was written; it had last read {ago} s before."))
+                rows.append(
+                    self.history(
+                        "fenced",
+                        name,
+                        f"plan {change.marker.generation}, live is {marker.generation}."
+                        f" Nothing was written; it had last read {ago} s before.",
+                    )
+                )
         await self.note(rows)
 
     async def read_rows(self) -> Event:
@@ -112,7 +118,10 @@ class EnactorHands:
         return RowsRead()
 
     async def compare(self, effect: Compare) -> Compared:
-        """Endpoints that may need something: first what follows the cursor. Those that are as they should be are settled."""
+        """Endpoints that may need something.
+
+        First what follows the cursor. Those that are as they should be are settled.
+        """
         pairs: list[Pair] = []
         for at, name in enumerate(self.dirty.after(effect.cursor)):
             if at % CHUNK == CHUNK - 1:
@@ -187,7 +196,12 @@ class EnactorHands:
         """Make known who enacted what. It has happened whether or not this can be written down."""
         now = time.time_ns()
         self.file.keep(
-            (change.name, Remembered(change.marker.generation, change.marker.digest, change.content, change.families, change.marker.hold))
+            (
+                change.name,
+                Remembered(
+                    change.marker.generation, change.marker.digest, change.content, change.families, change.marker.hold
+                ),
+            )
             for change in batch
         )
         took = (now - began) // 1_000_000
@@ -198,10 +212,17 @@ class EnactorHands:
             done.append(Enacted(change.name, marker.generation, self.settings.name, now, marker.writes))
             if before == marker.generation:
                 what = "emptied" if change.seen.empty else "altered"
-                rows.append(self.history("healed", change.name,
-                            f"healed: gen {marker.generation}, write {marker.writes}; it had been {what} by another writer"))
+                rows.append(
+                    self.history(
+                        "healed",
+                        change.name,
+                        f"healed: gen {marker.generation}, write {marker.writes}; it had been {what} by another writer",
+                    )
+                )
             else:
-                rows.append(self.history("enacted", change.name, f"{before or '-'} -> {marker.generation} in {took} ms"))
+                rows.append(
+                    self.history("enacted", change.name, f"{before or '-'} -> {marker.generation} in {took} ms")
+                )
         try:
             await self.store.note_enacted(done)
         except PortError as error:
@@ -236,7 +257,12 @@ class EnactorHands:
 
 
 async def run_enactor(
-    settings: EnactorSettings, domains: dict[str, DnsPort], store: StorePort, file: Path, condition: Condition, drill: Drill | None
+    settings: EnactorSettings,
+    domains: dict[str, DnsPort],
+    store: StorePort,
+    file: Path,
+    condition: Condition,
+    drill: Drill | None,
 ) -> None:
     """An enactor of several domains, until cancelled: a decider each, one local file."""
     known = LocalFile(file)

@@ -51,7 +51,12 @@ class JanitorHands:
 
 
 async def run_janitor(
-    settings: JanitorSettings, owner: str, domains: dict[str, DnsPort], store: StorePort, condition: Condition, drill: Drill | None
+    settings: JanitorSettings,
+    owner: str,
+    domains: dict[str, DnsPort],
+    store: StorePort,
+    condition: Condition,
+    drill: Drill | None,
 ) -> None:
     """The janitor, until cancelled."""
     await asyncio.sleep(FIRST_AFTER_S)

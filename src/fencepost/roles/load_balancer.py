@@ -1,7 +1,7 @@
 """The load balancers' hands: one pass for each pool, from the checkers' reports to its membership row.
 
-They run in the planner's process, woken by the store, and share nothing with the planner but the store. What a file says of
-a pool comes from the configuration row, so a pass judges by the same settings everywhere.
+They run in the planner's process, woken by the store, and share nothing with the planner but the store. What a file
+says of a pool comes from the configuration row, so a pass judges by the same settings everywhere.
 """
 
 import asyncio
@@ -12,7 +12,7 @@ import msgspec
 from fencepost.core.effects import Wake
 from fencepost.core.instant import SECOND, Duration
 from fencepost.core.traffic.load_balancer import LoadBalancer, ReportsRead, WriteMembership
-from fencepost.core.traffic.membership import SERVING, Listing, Membership, Move, Override, State
+from fencepost.core.traffic.membership import SERVING, Listing, Membership, Move, State
 from fencepost.core.traffic.verdict import Beat, CheckerReport
 from fencepost.ports import DnsPort, HistoryRow, Inputs, PortError, StorePort
 from fencepost.roles import clock

@@ -1,8 +1,8 @@
 """An enactor's local file: the newest whole set of each endpoint that it wrote, or read and found whole.
 
-From it an emptied endpoint is healed while the store is away (the store may sit behind that very endpoint). What is used
-from it must match a marker's generation and digest exactly, so a stale or lost file does no harm; hence it isn't synced at
-every write, and a damaged one is put aside and begun anew.
+From it an emptied endpoint is healed while the store is away (the store may sit behind that very endpoint). What is
+used from it must match a marker's generation and digest exactly, so a stale or lost file does no harm; hence it isn't
+synced at every write, and a damaged one is put aside and begun anew.
 """
 
 import logging

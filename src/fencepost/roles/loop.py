@@ -92,7 +92,9 @@ async def drive(
                 drill.before(type(effect).__name__)
             answer = await carry_out(effect, performer, condition, name)
         if answer is None:
-            raise TypeError(f"{type(decider).__name__} asked for nothing that is answered, after {type(event).__name__}")
+            raise TypeError(
+                f"{type(decider).__name__} asked for nothing that is answered, after {type(event).__name__}"
+            )
         event = answer
 
 

@@ -1,8 +1,8 @@
 """The planner's hands: mirrors of rows, inputs and DNS, and what doesn't agree between them.
 
 The planner process also runs a load balancer for each pool: both read rows and write rows, and neither calls the other.
-An endpoint is looked at again when its row, its pool, its settings, an order or its records changed, or when a hold on it
-can expire; so one change costs the same however many endpoints there are.
+An endpoint is looked at again when its row, its pool, its settings, an order or its records changed, or when a hold on
+it can expire; so one change costs the same however many endpoints there are.
 """
 
 import asyncio

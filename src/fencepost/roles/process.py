@@ -62,7 +62,7 @@ def run(name: str, main: Callable[[], Coroutine[Any, Any, None]], folder: Path, 
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     signal.set_wakeup_fd(-1)
     write_log(name, folder, log_to_stderr=log_to_stderr)
-    import uvloop  # noqa: PLC0415  imported by who runs a loop, not by who reads --help
+    import uvloop
 
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         try:

@@ -1,10 +1,11 @@
 """The supervisor: starts the roles, starts again what dies, ends what is stuck holding the store's write lock.
 
 It has no event loop and no thread, so that it can fork at any time. It never gives up on a role: waits grow to two
-seconds and stay there, and a role that keeps dying is said to, each time. It knows nothing of what the roles do; whether
-they do it is for the observer to say.
+seconds and stay there, and a role that keeps dying is said to, each time. It knows nothing of what the roles do;
+whether they do it is for the observer to say.
 """
 
+import contextlib
 import json
 import os
 import select
@@ -26,7 +27,10 @@ LOOK_S = 1.0
 
 
 class Spec(Struct, frozen=True):
-    """A process to keep alive: ``start`` forks it and returns its pid; ``again_s`` overrides how long a restart waits."""
+    """A process to keep alive.
+
+    ``start`` forks it and returns its pid; ``again_s`` overrides how long a restart waits.
+    """
 
     name: str
     start: Callable[[], int]
@@ -178,7 +182,11 @@ class Supervisor:
     def write(self) -> None:
         """Make known who runs, for ``status``: ``processes.json`` in the region's folder, replaced whole."""
         known = {
-            child.spec.name: {"pid": child.pid or None, "restarts": child.restarts, "last_exit": child.last_exit or None}
+            child.spec.name: {
+                "pid": child.pid or None,
+                "restarts": child.restarts,
+                "last_exit": child.last_exit or None,
+            }
             for child in self.children
         }
         path = self.folder / "processes.json"
@@ -200,10 +208,8 @@ def how(status: int) -> str:
 def send(pid: int, number: int) -> None:
     """Send a signal, unless there is nobody."""
     if pid:
-        try:
+        with contextlib.suppress(ProcessLookupError):
             os.kill(pid, number)
-        except ProcessLookupError:
-            pass
 
 
 def drain(fd: int) -> None:

@@ -1,7 +1,7 @@
 """The names that have to be looked at again, in order, going round from a cursor.
 
-A hundred thousand may be unsettled at a cold start while each pass takes a few hundred of them, so the order is kept between
-passes: names that have been settled are skipped where they stand, and new ones are put in their place.
+A hundred thousand may be unsettled at a cold start while each pass takes a few hundred of them, so the order is kept
+between passes: names that have been settled are skipped where they stand, and new ones are put in their place.
 """
 
 from bisect import bisect_right, insort

@@ -4,8 +4,8 @@ SQLite tells a connection, for 6 µs, whether another one has committed since it
 data_version``). The connection is not the one that writes, so this process's own writes are noticed too. It has a
 thread of its own since even this may block: for instance while a process is stopped amid recovering the log.
 
-Most commits are signs of life and reports, and most waiters only care for plans and inputs; so after a commit the head and
-the input snapshot are looked at too. A file that goes, comes back or is replaced counts as a change, once.
+Most commits are signs of life and reports, and most waiters only care for plans and inputs; so after a commit the head
+and the input snapshot are looked at too. A file that goes, comes back or is replaced counts as a change, once.
 """
 
 import asyncio
