@@ -116,6 +116,105 @@ def measured(name: str, folder: Path, work: Callable[[], Coroutine[Any, Any, dic
     out = folder / "figures.json"
 
     async def main() -> None:
+        out.write_text(json.dumps(await work()))
+
+    pid = fork(name, main, folder)
+    _, status = os.waitpid(pid, 0)
+    assert status == 0, (folder / f"{name}.log").read_text()[-2000:]
+    return json.loads(out.read_text())  # type: ignore[no-any-return]
+
+
+async def cpu(work: Callable[[], Coroutine[Any, Any, None]]) -> float:
+    """CPU seconds of this process."""
+    began = time.process_time()
+    await work()
+    return time.process_time() - began
+
+
+def peak_mb() -> float:
+    """This process's peak memory."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def bench(endpoints: int) -> dict[str, float]:
+    """Every figure for one size."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        region = region_of(folder, endpoints)
+        assembly.make_tsig_key(region)
+        server = fork("dns", assembly.dns_main(region), folder)
+        try:
+            until_listening(region)
+            asyncio.run(prepare(region))
+            return run(region, folder, endpoints)
+        finally:
+            os.kill(server, signal.SIGTERM)
+            os.waitpid(server, 0)
+
+
+def until_listening(region: Region) -> None:
+    """Wait for the server."""
+    listen = region.dns.listen
+    assert listen is not None
+    for _ in range(200):
+        try:
+            socket.create_connection((listen.host, listen.port), 1).close()
+            return
+        except ConnectionRefusedError:
+            time.sleep(0.05)
+    raise TimeoutError("the server doesn't listen")
+
+
+def run(region: Region, folder: Path, endpoints: int) -> dict[str, float]:
+    """Fill, then cold, warm, 200 changes, one change."""
+    figures: dict[str, float] = {}
+
+    async def plan_first() -> dict[str, float]:
+        store = assembly.open_store(region)
+        return {"planner: first plan, CPU s": await cpu(Planning(region, store).idle), "planner: peak MB": peak_mb()}
+
+    async def fill() -> dict[str, float]:
+        store = assembly.open_store(region)
+        began = time.monotonic()
+        spent = await cpu(Enacting(region, store, folder / "fill.known").idle)
+        return {"enactor: first fill, CPU s": spent, "enactor: first fill, s": time.monotonic() - began}
+
+    async def cold() -> dict[str, float]:
+        store = assembly.open_store(region)
+        enacting = Enacting(region, store, folder / "cold.known")
+        spent = await cpu(enacting.idle)
+        peak = peak_mb()
+        warm = await cpu(enacting.idle)
+        results = {"enactor: cold read and compare, CPU s": spent, "enactor: cold, peak MB": peak, "enactor: warm pass, CPU ms": warm * 1e3}
+        planning = Planning(region, store)
+        await planning.idle()
+        results |= await changes(planning, enacting, min(200, endpoints), "200 changes")
+        results |= await changes(planning, enacting, 1, "one change")
+        return results
+
+    async def changes(planning: Planning, enacting: Enacting, count: int, words: str) -> dict[str, float]:
+        store = planning.hands.store
+        loaded = configuration.decode((await store.inputs()).config)
+        assert loaded is not None
+        await planning.idle()
+        # The planner is told of a change through its own mirrors: what is measured is the pass, not the loading of a file.
+        ttl = 60 + count % 7
+        names = [endpoint.name for endpoint in loaded.region.endpoints[:count]]
+        for each in names:
+            planning.hands.endpoints[each] = msgspec.structs.replace(planning.hands.endpoints[each], ttl_s=ttl)
+        planning.hands.dirty.update(names)
+        planned = await cpu(planning.idle)
+        enacted = await cpu(enacting.idle)
+        live = enacting.hands.dns.live(names[-1])
+        assert live.ttl == ttl, live
+        return {f"planner: {words}, CPU ms": planned * 1e3, f"enactor: {words}, CPU ms": enacted * 1e3}
+
+    for name, work in (("plan", plan_first), ("fill", fill), ("cold", cold)):
+        figures |= measured(name, folder, work)
+    return figures
+
+
+def main() -> None:
     """Print the figures, a column for each size."""
     sizes = [int(word) for word in sys.argv[1:]] or [1_000, 100_000]
     columns = {size: bench(size) for size in sizes}
