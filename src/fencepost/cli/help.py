@@ -2,7 +2,7 @@
 
 EXAMPLES = {
     "up": (
-        ("up", "the region of ./region.toml, or a sample region in .fencepost/demo"),
+        ("up", "the region of ./region.toml, or a sample"),
         ("up --for 30s --json", "half a minute; the status document at the end"),
         ("up --fresh", "the sample, as new"),
     ),
@@ -27,7 +27,7 @@ EXAMPLES = {
         ("plan", "what a reload would change (asks nothing, does nothing)"),
     ),
     "status": (
-        ("status", "what is in DNS, what is out, and whether a person is needed (exit 1)"),
+        ("status", "what is in DNS and what is out; exit 1 if a person is needed"),
         ("status --watch", "the same, each second"),
         ("status --json", "as a document, fencepost.status/1"),
     ),

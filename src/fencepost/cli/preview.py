@@ -55,6 +55,14 @@ class ReadOnly:
         """The store's."""
         return await self._store.reports(pool) if self._store is not None else ()
 
+    def waiter(self, **_: bool) -> "ReadOnly":
+        """Nobody waits in a preview."""
+        return self
+
+    async def wait(self, most: int) -> NoReturn:
+        """Nobody waits in a preview."""
+        raise AssertionError(f"a preview waits for {most} ns")
+
     def __getattr__(self, name: str) -> NoReturn:
         raise AssertionError(f"a preview never calls {name}")
 

@@ -1,0 +1,110 @@
+"""Commands that need no running region: init, check, plan before the first start, and what the rest say without one."""
+
+import json
+from pathlib import Path
+
+import pytest
+from called import call
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with the sample region's file in it."""
+    assert call("init", "--sample", cwd=tmp_path).returncode == 0
+    return tmp_path
+
+
+def test_init_writes_a_file_that_check_passes_and_never_overwrites_one(tmp_path: Path) -> None:
+    """What init writes is right as it is."""
+    assert call("init", cwd=tmp_path).returncode == 0
+    assert call("check", cwd=tmp_path).returncode == 0
+    before = (tmp_path / "region.toml").read_text()
+    (tmp_path / "region.toml").write_text(before + "# mine\n")
+    done = call("init", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "left alone" in done.stderr
+    assert (tmp_path / "region.toml").read_text() == before + "# mine\n"
+
+
+def test_check_says_what_the_numbers_come_to(folder: Path) -> None:
+    """Shares of few targets surprise people."""
+    done = call("check", cwd=folder)
+    assert done.returncode == 0
+    assert "automation takes out at most 2 (max_out), never leaves under 3" in done.stdout
+
+
+def test_check_names_every_mistake_with_its_line(folder: Path) -> None:
+    """All at once, on stderr, exit 2; --json gives the same as a list, and as the error."""
+    path = folder / "region.toml"
+    path.write_text(path.read_text().replace("interval =", "intervall =").replace('min_in    = "50%"', 'min_in = "90%"'))
+    done = call("check", cwd=folder)
+    assert done.returncode == 2
+    assert 'unknown key "intervall" in [pool.web.probe]; did you mean "interval"?' in done.stderr
+    assert "2 mistakes. Nothing was started" in done.stderr
+    document = json.loads(call("check", "--json", cwd=folder).stdout)
+    assert [mistake["line"] for mistake in document["mistakes"]] == sorted(m["line"] for m in document["mistakes"])
+    assert document["error"]["kind"] == "misconfigured"
+
+
+def test_the_file_may_be_named_by_flag_by_environment_or_as_a_word(folder: Path, tmp_path: Path) -> None:
+    """A flag beats the environment; parent folders are never searched."""
+    (folder / "region.toml").rename(folder / "eu-2.toml")
+    assert call("check", cwd=folder).returncode == 2
+    assert call("check", "eu-2.toml", cwd=folder).returncode == 0
+    assert call("check", "--config", "eu-2.toml", cwd=folder).returncode == 0
+    assert call("check", cwd=folder, FENCEPOST_CONFIG="eu-2.toml").returncode == 0
+    assert call("check", "--config", "none.toml", cwd=folder, FENCEPOST_CONFIG="eu-2.toml").returncode == 2
+    (folder / "below").mkdir()
+    (folder / "eu-2.toml").rename(folder / "region.toml")
+    assert call("check", cwd=folder / "below").returncode == 2
+
+
+def test_a_flag_is_also_a_variable(folder: Path) -> None:
+    """FENCEPOST_JSON=true stands for --json."""
+    assert json.loads(call("check", cwd=folder, FENCEPOST_JSON="true").stdout)["ok"] is True
+
+
+def test_plan_before_the_first_start_shows_what_a_start_would_do(folder: Path) -> None:
+    """The preview is the way in, so it must work before anything runs."""
+    done = call("plan", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert "what a first start would do" in done.stdout
+    assert "A: 0 addresses -> 6" in done.stdout
+    assert call("plan", "--exit-code", cwd=folder).returncode == 1
+    document = json.loads(call("plan", "--format", "json", cwd=folder).stdout)
+    assert [len(change["add"]) for change in document["changes"]] == [6, 6]
+    assert not (folder / ".fencepost").exists(), "a preview leaves nothing behind"
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (("status",), 3),
+        (("history",), 3),
+        (("explain", "api.example.test"), 3),
+        (("drain", "127.0.1.1", "--reason", "x"), 3),
+        (("withdraw", "api.example.test", "--reason", "x", "--confirm", "api.example.test", "--timeout", "1s"), 2),
+        (("reload",), 3),
+    ],
+)
+def test_without_a_region_that_runs_commands_say_so_and_exit_by_whose_fault_it_is(
+    folder: Path, words: tuple[str, ...], code: int
+) -> None:
+    """3: not reachable, try again; 2: no key was ever made here. The same as a document when asked for one."""
+    path = folder / "region.toml"
+    path.write_text(path.read_text().replace("127.0.0.1:5301", "127.0.0.1:9"))
+    done = call(*words, cwd=folder)
+    assert done.returncode == code, done.stderr
+    assert "Traceback" not in done.stderr
+    document = json.loads(call(*words, "--json", cwd=folder).stdout)
+    assert document["error"]["kind"] in ("unavailable", "misconfigured")
+
+
+def test_explore_walks_the_deciders_and_exits_by_what_it_finds(tmp_path: Path) -> None:
+    """0: every interleaving holds; 2: there is no such move."""
+    done = call("explore", "--moves", "none", "--inputs", "0", "--json", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["results"][0]["verdict"] == "holds"
+    done = call("explore", "--moves", "marker-goen", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "unknown move" in done.stderr

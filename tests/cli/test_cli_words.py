@@ -1,0 +1,136 @@
+"""Small parts of the command line: times, tables, durations, event lines."""
+
+import io
+import time
+from typing import Any
+
+import pytest
+
+from fencepost.cli import flags, history, terminal, up_screen
+from fencepost.ports import HistoryRow, Misconfigured
+
+AT = 1_795_991_045_123_456_789
+
+
+def row(kind: str, on: str, by: str, text: str) -> HistoryRow:
+    """A line of history at one time."""
+    return HistoryRow(kind, on, by, text, AT)
+
+
+def test_times_are_utc_to_the_millisecond_with_their_day_where_it_is_another() -> None:
+    """Logs of several machines are laid side by side."""
+    assert terminal.clock(AT) == "22:24:05.123"
+    assert terminal.clock(0, day=True) == "1970-01-01 00:00:00.000"
+    assert terminal.until_text(0) == "until you resume it"
+
+
+def test_a_locale_without_utf8_gets_ascii() -> None:
+    """A serial console must be able to show it."""
+    stream = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    terminal.say("a · b × c – d → e", stream)
+    stream.seek(0)
+    assert stream.read() == "a - b x c - d -> e\n"
+
+
+def test_no_colour_where_nobody_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """no-color.org; FORCE_COLOR for those who pipe into less -R."""
+    for name in ("NO_COLOR", "FORCE_COLOR"):
+        monkeypatch.delenv(name, raising=False)
+    assert terminal.styled("x", "red", io.StringIO()) == "x"
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    assert terminal.styled("x", "red", io.StringIO()) != "x"
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert terminal.styled("x", "red", io.StringIO()) == "x"
+
+
+@pytest.mark.parametrize(("given", "default", "ends"), [("ever", "1h", False), (None, "ever", False), (None, "1h", True), ("30m", "ever", True)])
+def test_for_says_how_long_and_ever_says_that_only_a_person_ends_it(given: str | None, default: str, ends: bool) -> None:
+    """Every override has an end, unless its author said ever."""
+    assert bool(flags.until(given, default) > time.time_ns()) is ends
+
+
+@pytest.mark.parametrize("text", ["5", "soon", "0s", "-1h"])
+def test_for_without_a_unit_or_sense_is_refused(text: str) -> None:
+    """An interval of 10 has been ten seconds to one reader and ten milliseconds to another."""
+    with pytest.raises(Misconfigured):
+        flags.until(text, "1h")
+
+
+def test_a_change_without_a_terminal_needs_its_reason_and_its_yes_as_flags(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A script that forgot one is refused, and told which."""
+    monkeypatch.setattr(flags, "asking", lambda: False)
+    with pytest.raises(Misconfigured) as refused:
+        flags.reason(None, "drain 192.0.2.1")
+    assert "--reason" in refused.value.hint
+    with pytest.raises(Misconfigured) as refused:
+        flags.agree("Do it?", yes=False)
+    assert "--yes" in refused.value.hint
+    with pytest.raises(Misconfigured):
+        flags.confirm("Really?", "web", "wbe")
+    flags.confirm("Really?", "web", "web")
+
+
+def test_on_a_terminal_a_no_does_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Enter alone is no."""
+    monkeypatch.setattr(flags, "asking", lambda: True)
+    monkeypatch.setattr(flags, "ask", lambda _: "")
+    with pytest.raises(flags.Declined):
+        flags.agree("Do it?", yes=False)
+
+
+def test_the_author_is_who_became_root(monkeypatch: pytest.MonkeyPatch) -> None:
+    """sudo keeps who it was."""
+    monkeypatch.setenv("USER", "root")
+    monkeypatch.setenv("SUDO_USER", "ada")
+    assert flags.author() == "ada"
+
+
+def test_writes_that_were_made_together_share_a_line() -> None:
+    """Two endpoints of one plan are one event to a reader."""
+    rows = [row("enacted", name, "enactor/b", "7 -> 8 in 24 ms") for name in ("api.x", "www.x")]
+    rows.append(row("enacted", "api.x", "enactor/c", "8 -> 9 in 2 ms"))
+    lines = up_screen.history_lines(rows)
+    assert [" ".join(line.split()) for line in lines] == [
+        "22:24:05.123 enactor b api.x 7 -> 8 in 24 ms; www.x 7 -> 8 in 24 ms",
+        "22:24:05.123 enactor c api.x 8 -> 9 in 2 ms",
+    ]
+
+
+def test_what_the_supervisor_says_of_a_target_names_its_address() -> None:
+    """A sample's target that was killed comes back after a minute, and the line says so."""
+    line = up_screen.told(AT, "target/127.0.2.1", "died (signal 15) (pid 4), back in 60.0 s")
+    assert " ".join(line.split()) == "22:24:05.123 target 127.0.2.1 exited (signal 15); the sample starts it again in 60 s"
+
+
+@pytest.mark.parametrize(
+    ("name", "there"),
+    [(None, True), ("api.example.test", True), ("API.example.test.", True), ("www.example.test", False), ("planner", True), ("xx", False)],
+)
+def test_history_of_a_name_has_the_plans_that_changed_it(name: str | None, there: bool) -> None:
+    """A plan's line names endpoints by their first label."""
+    assert history.about(row("plan", "api, old", "planner", "plan 8: takes out 127.0.2.1 (api, old)"), name) is there
+
+
+def test_a_fenced_write_is_said_loudly_and_wrapped_under_its_text() -> None:
+    """The line to look for after an incident."""
+    text = "plan 20, live is 21. Nothing was written; it had last read 126 s before."
+    lines = history.line(row("fenced", "api.example.test", "enactor/a", text), "api.example.test").splitlines()
+    assert lines[0].startswith("22:24:05.123  enactor a  FENCED: plan 20, live is 21.")
+    assert all(len(line) <= 100 for line in lines)
+
+
+def test_a_table_lines_up() -> None:
+    """Columns are as wide as their widest cell; lines don't end in spaces."""
+    cells: Any = [("a", "bb", "c"), ("aaa", "b", "")]
+    assert terminal.table(cells) == [" a    bb  c", " aaa  b"]
+
+
+def test_global_flags_may_stand_anywhere_and_stop_at_two_dashes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """--color and --local hold for every command."""
+    monkeypatch.setenv("FORCE_COLOR", "")
+    monkeypatch.setenv("NO_COLOR", "")
+    monkeypatch.setenv("FENCEPOST_LOCAL", "")
+    assert terminal.take_global(["status", "--color", "never", "-v"]) == ["status", "-v"]
+    assert terminal.take_global(["x", "--local", "--", "--color"]) == ["x", "--", "--color"]
+    with pytest.raises(ValueError, match="mauve"):
+        terminal.take_global(["x", "--color=mauve"])
