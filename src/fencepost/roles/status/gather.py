@@ -35,6 +35,7 @@ T = TypeVar("T")
 
 WITHIN_S = 3.0
 """So long a document waits for each source."""
+SHORT_S = 0.2
 GIVE_UP_S = 120.0
 """A reading that takes this long is thrown away and begun anew."""
 HISTORY_AT_ONCE = 10_000
@@ -43,7 +44,10 @@ LARGE = 500
 
 
 class Reading(Generic[T]):
-    """One source's reading: awaited for a while, and left to go on if it isn't done."""
+    """One source's reading: awaited for a while, and left to go on if it isn't done.
+
+    A source that didn't answer last time is waited for only shortly, so that it doesn't hold up the others.
+    """
 
     def __init__(self, what: str, where: str, within_s: float) -> None:
         self.what = what
@@ -51,6 +55,7 @@ class Reading(Generic[T]):
         self.within_s = within_s
         self._task: asyncio.Task[T] | None = None
         self._began = 0.0
+        self._well = True
 
     async def result(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
         """The reading's result, begun now if none is under way.
@@ -63,12 +68,17 @@ class Reading(Generic[T]):
             self._task = None
         if self._task is None:
             self._task, self._began = asyncio.create_task(work()), now
-        done, _ = await asyncio.wait([self._task], timeout=self.within_s)
+        limit_s = self.within_s if self._well else min(SHORT_S, self.within_s)
+        done, _ = await asyncio.wait([self._task], timeout=limit_s)
+        self._well = bool(done)
         if not done:
             raise Unavailable(f"{self.what} gave no answer within {self.within_s:g} s", where=self.where)
         task, self._task = self._task, None
         try:
             return task.result()
+        except Unavailable:
+            self._well = False
+            raise
         except msgspec.MsgspecError as error:
             raise Misconfigured(f"{self.what} holds rows of another version ({error})", where=self.where) from None
 

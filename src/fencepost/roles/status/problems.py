@@ -127,7 +127,7 @@ def endpoint_problem(
     elif asked := asks.a_person(name):
         yield problem(facts, kinds.NEEDS_ADOPT, name, asked, f"fencepost adopt {name}")
     elif as_planned(live, row) is False and row is not None:
-        text = f"generation {row.generation} is planned, {generation_of(live)} is live"
+        text = f"generation {row.generation} is planned, {lives(live, row)}"
         yield problem(facts, kinds.ENACTORS_BEHIND, name, text, f"fencepost history {name}", late(row, live))
     elif row is None and facts.store is not None:
         yield problem(facts, kinds.NOT_PUBLISHED, name, not_yet(asks, settings), f"fencepost explain {name}")
@@ -173,9 +173,13 @@ def whose(live: Live) -> str:
     return f"its marker's owner is {owner!r}" if owner else "what stands at its marker's name is no marker"
 
 
-def generation_of(live: Live | None) -> str:
-    """What is live, in a word or two."""
-    return str(live.marker.generation) if live is not None and isinstance(live.marker, Marker) else "no marker"
+def lives(live: Live | None, row: Row) -> str:
+    """What is live instead of a row."""
+    if live is None or not isinstance(live.marker, Marker):
+        return "and no marker stands"
+    if live.marker.generation != row.generation:
+        return f"{live.marker.generation} is live"
+    return "and the records that stand are not its own"
 
 
 def late(row: Row, live: Live | None) -> Instant:
