@@ -111,13 +111,21 @@ class RunningRegion:
         self.region: Region = load(str(self.config))
         self.state = assembly.state_folder(self.region)
         self.targets = targets
+        self.environment: dict[str, str] = {}
         self.process: subprocess.Popen[bytes] | None = None
 
     def start(self, ready_s: float = 20.0) -> Self:
         """Start every role and wait until both endpoints are answered."""
         command = [str(FENCEPOST), "up", "--config", str(self.config)] + (["--sample"] if self.targets else [])
         with (self.folder / "up.log").open("ab") as log:
-            self.process = subprocess.Popen(command, cwd=self.folder, stdout=log, stderr=log, start_new_session=True)
+            self.process = subprocess.Popen(
+                command,
+                cwd=self.folder,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+                env=os.environ | self.environment,
+            )
         self.until(
             lambda: all(self.addresses(e.name) for e in self.region.endpoints), ready_s, "every endpoint is answered"
         )
