@@ -36,7 +36,8 @@ def test_check_says_what_the_numbers_come_to(folder: Path) -> None:
 def test_check_names_every_mistake_with_its_line(folder: Path) -> None:
     """All at once, on stderr, exit 2; --json gives the same as a list, and as the error."""
     path = folder / "region.toml"
-    path.write_text(path.read_text().replace("interval =", "intervall =").replace('min_in    = "50%"', 'min_in = "90%"'))
+    text = path.read_text().replace("interval =", "intervall =")
+    path.write_text(text.replace('min_in    = "50%"', 'min_in = "90%"'))
     done = call("check", cwd=folder)
     assert done.returncode == 2
     assert 'unknown key "intervall" in [pool.web.probe]; did you mean "interval"?' in done.stderr

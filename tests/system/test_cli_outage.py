@@ -1,6 +1,8 @@
 """Commands while parts of the region are away, starts that clash, and how ``up`` ends."""
 
+import contextlib
 import json
+import os
 import signal
 import socket
 import subprocess
@@ -62,7 +64,8 @@ def test_a_port_that_is_taken_is_named_with_its_process(tmp_path: Path) -> None:
 
 def test_an_owner_in_use_on_this_machine_is_refused(region: RunningRegion, tmp_path: Path) -> None:
     """Two regions that write one domain under one owner would adopt over each other for ever (external-dns #2677)."""
-    server = f'provider = "rfc2136"\nserver = "127.0.0.1:{region.dns_port}"\nkey = {{ file = "{region.state / "tsig.key"}" }}'
+    key = f'key = {{ file = "{region.state / "tsig.key"}" }}'
+    server = f'provider = "rfc2136"\nserver = "127.0.0.1:{region.dns_port}"\n{key}'
 
     def edit(text: str) -> str:
         lines = [line for line in text.splitlines() if not line.startswith(("listen = ", "transfer", "provider"))]
@@ -125,16 +128,12 @@ def test_the_look_commands_read_the_store_when_the_api_is_away_and_say_so(region
 
 def send(pid: int, number: int) -> None:
     """A signal, if the process still lives."""
-    import os
-
-    try:
+    with contextlib.suppress(ProcessLookupError):
         os.kill(pid, number)
-    except ProcessLookupError:
-        pass
 
 
 def test_an_order_that_nobody_can_carry_out_says_that_it_is_pending(region: RunningRegion) -> None:
-    """A hold is pending until the marker shows it; the command waits, says so, and exits with 3 when its time is over."""
+    """A hold is pending until the marker shows it: the command waits, says so, and exits with 3 in the end."""
     pid = region.signal("planner", signal.SIGSTOP)
     try:
         words = ("withdraw", WWW, "--confirm", WWW, "--reason", "x", "--timeout", "2s", "--json")
@@ -152,7 +151,8 @@ def test_an_order_that_nobody_can_carry_out_says_that_it_is_pending(region: Runn
 def test_repair_from_memory_puts_back_what_an_enactor_remembers(region: RunningRegion) -> None:
     """Without --address: the newest whole set known on this machine, at the provider within one command."""
     region.until(lambda: len(standing(region, API)) == 6, 10, "published")
-    stopped = [region.signal(f"enactor/{zone}", signal.SIGSTOP) for zone in "abc"] + [region.signal("planner", signal.SIGSTOP)]
+    roles = ("enactor/a", "enactor/b", "enactor/c", "planner")
+    stopped = [region.signal(role, signal.SIGSTOP) for role in roles]
     try:
         region.fencepost("dev", "wipe", API, "--both")
         assert standing(region, API) == []
@@ -167,8 +167,6 @@ def test_repair_from_memory_puts_back_what_an_enactor_remembers(region: RunningR
 
 def test_a_supervisor_that_is_killed_ends_up_and_exits_1(tmp_path: Path) -> None:
     """A run that lost its supervisor isn't a run; its roles end with it."""
-    import os
-
     region = RunningRegion(tmp_path, name="orphan")
     with region:
         held = json.loads((region.state / "processes.json").read_text())

@@ -9,7 +9,7 @@ from fencepost.ports import Unavailable
 from fencepost.roles.status.document import Status, decode
 from fencepost.settings import Region
 
-API_PATIENCE_S = 2.0
+API_PATIENCE_S = 1.5
 
 
 def ask_api(region: Region, path: str, timeout: Duration) -> bytes:
