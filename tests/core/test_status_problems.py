@@ -8,6 +8,7 @@ import pytest
 from msgspec import structs
 from status_examples import API, FIRST, NOW, POOL, WWW, beat, facts, live, region, row, stored
 
+from fencepost.cli import COMMANDS
 from fencepost.core.fence import Foreign
 from fencepost.core.instant import SECOND
 from fencepost.core.record_set import content
@@ -191,6 +192,13 @@ def test_every_problem_has_its_page_and_every_page_its_problem() -> None:
     """problems[].id is the anchor of a runbook page."""
     anchors = re.findall(r"^### ([a-z-]+)$", (docs() / "problems.md").read_text(), re.MULTILINE)
     assert sorted(anchors) == sorted(KINDS)
+
+
+def test_every_command_that_is_named_exists() -> None:
+    """A line to paste that isn't a command would be the last thing needed in an outage."""
+    source = [path.read_text() for path in Path(compose_module.__file__).parent.glob("*.py")]
+    named = set(re.findall(r"[\"`]fencepost ([a-z]+)", "\n".join([*source, (docs() / "problems.md").read_text()])))
+    assert {"drain", "explain", "repair", "reload"} <= named <= {command.partition(" ")[0] for command in COMMANDS}
 
 
 def test_problems_are_made_only_of_known_kinds() -> None:

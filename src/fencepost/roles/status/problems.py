@@ -123,9 +123,9 @@ def endpoint_problem(
         return
     if row is not None and row.contested:
         text = "two stores with this owner replace each other's records; this one has stopped"
-        yield problem(facts, kinds.CONTESTED, name, text, f"fencepost adopt {name}", row.made_at)
+        yield problem(facts, kinds.CONTESTED, name, text, f"fencepost explain {name}", row.made_at)
     elif asked := asks.a_person(name):
-        yield problem(facts, kinds.NEEDS_ADOPT, name, asked, f"fencepost adopt {name}")
+        yield problem(facts, kinds.NEEDS_ADOPT, name, asked, take_over(name, live))
     elif as_planned(live, row) is False and row is not None:
         text = f"generation {row.generation} is planned, {lives(live, row)}"
         yield problem(facts, kinds.ENACTORS_BEHIND, name, text, f"fencepost history {name}", late(row, live))
@@ -163,6 +163,12 @@ class Asks:
         if key not in self._wanted:
             self._wanted[key] = desired(settings.records, settings.ttl_s, self.pools.get(settings.pool))
         return self._wanted[key]
+
+
+def take_over(name: str, live: Live | None) -> str:
+    """The line that takes unmarked records over exactly as they stand."""
+    addresses = live.a + live.aaaa if live is not None else ()
+    return " ".join(["fencepost repair", name, *(f"--address {address}" for address in addresses)])
 
 
 def whose(live: Live) -> str:

@@ -44,9 +44,11 @@ def dns_problems(facts: Facts) -> Iterator[Problem]:
     error = facts.dns_error
     server = facts.region.dns.listen if facts.region.dns.provider == "embedded" else facts.region.dns.server
     where = str(server or facts.region.dns.provider)
-    dig = f"dig @{server.host} -p {server.port} {facts.region.dns.domains[0]} SOA" if server else "fencepost doctor"
+    check = f"fencepost check {facts.region.path}"
+    dig = f"dig @{server.host} -p {server.port} {facts.region.dns.domains[0]} SOA" if server else check
     if isinstance(error, Misconfigured):
-        yield problem(facts, kinds.PROVIDER_REFUSES, where, said(error), "fencepost doctor")
+        text = f"{said(error)}; {error.hint}" if error.hint else said(error)
+        yield problem(facts, kinds.PROVIDER_REFUSES, where, text, check)
     elif error is not None:
         yield problem(facts, kinds.DNS_UNAVAILABLE, where, said(error), dig, facts.dns.at if facts.dns else 0)
     elif facts.observer is not None and facts.observer.error and facts.now - facts.observer.at > 3 * SECOND:
@@ -97,7 +99,7 @@ def role_problem(facts: Facts, role: RoleStatus, *, needed: bool) -> Iterator[Pr
         case "misconfigured":
             provider = kind_of(role.name) == "enactor"
             kind = kinds.PROVIDER_REFUSES if provider else kinds.ROLE_MISCONFIGURED
-            yield problem(facts, kind, role.name, error, "fencepost doctor")
+            yield problem(facts, kind, role.name, error, log_of(facts, role.name))
         case "unavailable":
             yield problem(facts, kinds.ROLE_UNAVAILABLE, role.name, error, log_of(facts, role.name))
     if role.version is not None and role.version != __version__ and role.state != "down":
