@@ -59,6 +59,7 @@ class Transfer:
         self._records = 0
         self._owner = b""
         self._group: list[tuple[int, int, bytes]] = []
+        self._named: tuple[bytes, str | None] = (b"", None)  # the last owner, and its endpoint
         self.stale = False
         """Whether the server says that it holds nothing newer, though its serial isn't ours (it was set back)."""
 
@@ -173,7 +174,9 @@ class Transfer:
         owner, rtype, ttl, start, end = record
         if not self._from.wanted(owner, rtype):
             return
-        name = self._from.endpoint(owner)
+        if owner != self._named[0]:
+            self._named = (owner, self._from.endpoint(owner))
+        name = self._named[1]
         if name is None:
             return
         data = read_name(message, start, known)[0] if rtype in (CNAME, NS) else message[start:end]

@@ -18,6 +18,7 @@ class Unsettled:
         self._names: set[str] = set()
         self._order: list[str] = []
         self._placed: set[str] = set()
+        self._unplaced: set[str] = set()
 
     def __len__(self) -> int:
         return len(self._names)
@@ -28,10 +29,13 @@ class Unsettled:
     def add(self, name: str) -> None:
         """One more."""
         self._names.add(name)
+        if name not in self._placed:
+            self._unplaced.add(name)
 
     def update(self, names: Iterable[str]) -> None:
         """Several more."""
-        self._names.update(names)
+        for name in names:
+            self.add(name)
 
     def discard(self, name: str) -> None:
         """That one is settled. Allowed while walking."""
@@ -48,11 +52,13 @@ class Unsettled:
                 yield name
 
     def _arrange(self) -> None:
-        new = self._names - self._placed
-        if len(new) > FEW or len(self._order) > 2 * len(self._names) + FEW:
+        if len(self._unplaced) > FEW or len(self._order) > 2 * len(self._names) + FEW:
+            # Built anew: a set that once held many walks all its empty places whenever it is walked.
+            self._names = set(self._names)
             self._order = sorted(self._names)
             self._placed = set(self._names)
-            return
-        for name in sorted(new):
-            insort(self._order, name)
-        self._placed |= new
+        else:
+            for name in sorted(self._unplaced):
+                insort(self._order, name)
+            self._placed |= self._unplaced
+        self._unplaced = set()
