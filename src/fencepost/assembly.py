@@ -370,11 +370,17 @@ def import_shared(region: Region) -> None:
         import fencepost.roles.dns_server  # noqa: F401
 
 
-def stuck_writer(region: Region) -> Callable[[], int | None]:
-    """Asks which process has held the store's write lock for more than 10 s; to be asked about each second."""
+def stuck_writer(region: Region) -> Callable[[], tuple[int, float] | None]:
+    """Asks which process holds the store's write lock, and for how many seconds it hasn't moved."""
     import time
 
     from fencepost.adapters.store_sqlite.writer import WriteLock
 
     lock = WriteLock(Path(os.path.realpath(region.store.path)))
-    return lambda: lock.stuck(10_000_000_000, time.monotonic_ns())
+
+    def look() -> tuple[int, float] | None:
+        lock.stuck(10_000_000_000, time.monotonic_ns())
+        pid = lock.holder() if lock.held_for else None
+        return (pid, lock.held_for / 1e9) if pid is not None else None
+
+    return look

@@ -22,6 +22,9 @@ STEADY_S = 10.0
 """A role that lived so long is started again after the first, short wait."""
 STOP_WITHIN_S = 5.0
 """So long after SIGTERM comes SIGKILL."""
+STUCK_SAID_S = 2.0
+STUCK_ENDED_S = 10.0
+"""A process that has held the store's write lock so long without moving is said to, and then ended."""
 LOOK_S = 1.0
 """How often it is asked whether a process is stuck."""
 
@@ -52,8 +55,8 @@ class Child(Struct):
 class Supervisor:
     """Keeps processes alive until told to stop.
 
-    ``tell`` is given each thing worth a line, as (name, text). ``stuck`` answers the pid of a process that has held the
-    store's write lock for too long, or None. ``reload`` is called at SIGHUP.
+    ``tell`` is given each thing worth a line, as (name, text). ``stuck`` answers which process holds the store's write
+    lock and for how many seconds it has not moved, or None; it is asked about each second. ``reload`` is called at SIGHUP.
     """
 
     def __init__(
@@ -62,7 +65,7 @@ class Supervisor:
         folder: Path,
         tell: Callable[[str, str], None],
         *,
-        stuck: Callable[[], int | None] = lambda: None,
+        stuck: Callable[[], tuple[int, float] | None] = lambda: None,
         reload: Callable[[], None] = lambda: None,
     ) -> None:
         self.children = [Child(spec) for spec in specs]
@@ -73,6 +76,7 @@ class Supervisor:
         self.stopping = False
         self.hung_up = False
         self.look_due = 0.0
+        self.held: tuple[int, float] | None = None
 
     def run(self, gone_fd: int | None = None) -> None:
         """Supervise until SIGTERM, SIGINT, or ``gone_fd`` (a pipe from the process we work for) ends."""
@@ -119,9 +123,7 @@ class Supervisor:
             self.reload()
         if now >= self.look_due:
             self.look_due = now + LOOK_S
-            pid = self.stuck()
-            if pid is not None:
-                self.end_stuck(pid)
+            changed |= self.look_at_writer()
         if changed:
             self.write()
 
@@ -156,6 +158,14 @@ class Supervisor:
         often = f"; {child.restarts} times now" if lived < STEADY_S and child.restarts > 3 else ""
         self.tell(child.spec.name, f"{child.last_exit} (pid {pid}), back in {again:.1f} s{often}")
 
+    def look_at_writer(self) -> bool:
+        """Make known who holds the write lock and doesn't move; end it if it is ours. Whether that is news."""
+        before, held = self.held, self.stuck()
+        self.held = held if held is not None and held[1] >= STUCK_SAID_S else None
+        if held is not None and held[1] >= STUCK_ENDED_S:
+            self.end_stuck(held[0])
+        return self.held != before
+
     def end_stuck(self, pid: int) -> None:
         """End a process of ours that holds the store's write lock and doesn't move (a stopped one can't let go)."""
         child = next((child for child in self.children if child.pid == pid), None)
@@ -189,9 +199,11 @@ class Supervisor:
             }
             for child in self.children
         }
+        stuck = {"pid": self.held[0], "held_s": round(self.held[1], 1)} if self.held is not None else None
         path = self.folder / "processes.json"
         try:
-            path.with_suffix(".new").write_text(json.dumps({"supervisor": os.getpid(), "processes": known}))
+            document = {"supervisor": os.getpid(), "processes": known, "stuck_writer": stuck}
+            path.with_suffix(".new").write_text(json.dumps(document))
             path.with_suffix(".new").replace(path)
         except OSError as error:
             self.tell("supervisor", f"can't write {path}: {error.strerror}")

@@ -65,6 +65,11 @@ class WriteLock:
         self._last_look = now
         return pid if self._held_for > longer_than else None
 
+    @property
+    def held_for(self) -> int:
+        """For how long (nanoseconds) the process of the last look has been seen to hold it, committing nothing."""
+        return self._held_for if self._seen is not None else 0
+
     def _descriptor(self) -> int | None:
         try:
             found = os.stat(self._shm)

@@ -154,6 +154,7 @@ class Gatherer:
             dns_error=dns_error,
             observer=observed(self.observer, now_ns) if self.observer else None,
             processes=running,
+            stuck_writer=stuck_writer(processes or {}) if started else None,
             first_seen=dict(self.first_seen),
             folder=self.folder,
         )
@@ -288,6 +289,14 @@ def read_processes(held: Mapping[str, Any]) -> tuple[dict[str, Process], Instant
         return msgspec.convert(held.get("processes", {}), type=dict[str, Process]), started
     except msgspec.ValidationError:
         return {}, started
+
+
+def stuck_writer(held: Mapping[str, Any]) -> tuple[int, float] | None:
+    """Who holds the store's write lock and doesn't move, and for how many seconds, as ``processes.json`` has it."""
+    match held.get("stuck_writer"):
+        case {"pid": int(pid), "held_s": int() | float() as seconds}:
+            return pid, float(seconds)
+    return None
 
 
 def started_at(pid: object) -> Instant:

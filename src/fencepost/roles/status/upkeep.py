@@ -31,12 +31,12 @@ def store_problems(facts: Facts) -> Iterator[Problem]:
         since = facts.store.at if facts.store else 0
         text = f"{said(error)}; records are still healed, nothing new is planned"
         yield problem(facts, kinds.STORE_UNAVAILABLE, where, text, f"ls -l {where}", since)
-    findings = facts.store.findings if facts.store else {}
-    for by, found in sorted(findings.items()):
-        if by == "supervisor":
-            for on, (verdict, why) in sorted(found.items()):
-                if verdict == "stuck":
-                    yield problem(facts, kinds.WRITER_STUCK, on, why, log_of(facts, on))
+    if facts.stuck_writer is not None:
+        pid, seconds = facts.stuck_writer
+        role = next((name for name, process in facts.processes.items() if process.pid == pid), "")
+        whose = "the supervisor ends it after 10 s" if role else "it is none of this region's roles"
+        text = f"pid {pid} holds the store's write lock for {seconds:.0f} s and doesn't move; {whose}"
+        yield problem(facts, kinds.WRITER_STUCK, role or where, text, log_of(facts, role) if role else f"ps -fp {pid}")
 
 
 def dns_problems(facts: Facts) -> Iterator[Problem]:

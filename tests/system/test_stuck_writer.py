@@ -1,0 +1,44 @@
+"""A role that is stopped inside a write transaction holds the store's one write lock: it is named, and ended."""
+
+import json
+import os
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from fencepost.adapters.store_sqlite.writer import WriteLock
+from regions import RunningRegion
+
+
+def stop_while_writing(region: RunningRegion, role: str) -> int:
+    """Stop a role again and again until it is caught with the write lock; its pid."""
+    pid, lock = region.pid(role), WriteLock(Path(region.region.store.path))
+    limit = time.monotonic() + 60
+    while time.monotonic() < limit:
+        os.kill(pid, signal.SIGSTOP)
+        if lock.holder() == pid:
+            return pid
+        os.kill(pid, signal.SIGCONT)
+        time.sleep(0.0007)
+    raise AssertionError(f"{role} was never caught writing")
+
+
+@pytest.mark.timeout(150)
+def test_a_role_stopped_inside_a_write_is_named_and_ended_and_the_others_go_on(tmp_path: Path) -> None:
+    """SQLite has one writer: a stopped one blocks writers, never readers; callers notice nothing."""
+    with RunningRegion(tmp_path) as region:
+        region.until(region.converged, 10, "converged")
+        pid = stop_while_writing(region, "checker/a")
+        assert len(region.addresses("api.example.test")) == 6
+        assert region.history("enacted"), "reading goes on"
+
+        def named() -> bool:
+            document = json.loads(region.fencepost("status", "--json", ok=(0, 1)))
+            return any(str(pid) in problem["what"] for problem in document["problems"])
+
+        region.until(named, 10, "status names the pid")
+        region.until(lambda: region.pid("checker/a") != pid, 25, "the supervisor ends it")
+        region.newer_plan(44)
+        assert "write lock" in (tmp_path / "up.log").read_text()
