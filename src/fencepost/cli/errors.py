@@ -11,6 +11,7 @@ from itertools import pairwise
 from typing import Any
 
 from fencepost.cli import terminal
+from fencepost.cli.terminal import Declined
 from fencepost.ports import Misconfigured, PortError, Refused
 from fencepost.settings import SettingsError
 
@@ -38,6 +39,13 @@ def guarded(words: list[str]) -> int:
         return tell(document, words_of(error), code_of(error), as_json=as_json)
     except ValueError as error:
         return tell(usage(str(error), ""), f"error: {error}", USAGE, as_json=as_json)
+    except Declined:
+        return tell(
+            {"kind": "refused", "what": "declined", "where": "", "hint": ""},
+            "Nothing was done.",
+            REFUSED,
+            as_json=as_json,
+        )
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:

@@ -8,7 +8,7 @@ from typing import Annotated, TypeAlias
 
 from cyclopts import Parameter
 
-from fencepost.cli.terminal import interactive, note
+from fencepost.cli.terminal import Declined, interactive, note
 from fencepost.core.instant import Duration, Instant
 from fencepost.ports import Misconfigured
 from fencepost.settings.units import duration_ns
@@ -103,7 +103,3 @@ def confirm(question: str, name: str, given: str | None) -> None:
     note(question)
     if ask(f"Type {name} to go on: ") != name:
         raise Declined
-
-
-class Declined(KeyboardInterrupt):
-    """The person said no: nothing was done (exit 130, like an interruption)."""

@@ -13,6 +13,10 @@ _PLAIN = str.maketrans({"·": "-", "×": "x", "–": "-", "→": "->", "…": ".
 _LOCAL = "FENCEPOST_LOCAL"
 
 
+class Declined(Exception):  # noqa: N818  an answer, not an error
+    """The person said no: nothing was done."""
+
+
 def interactive(stream: TextIO | None = None) -> bool:
     """Whether a person sits at a stream (stdout unless another is given)."""
     stream = stream or sys.stdout
@@ -99,7 +103,9 @@ def until_text(until: Instant) -> str:
     """When something ends, in words: its time and how long that is, or that only a person ends it."""
     if not until:
         return "until you resume it"
-    return f"until {moment(until)} (in {spoken(max(0, until - time.time_ns()))})"
+    left = max(0, until - time.time_ns())
+    step = 60 * SECOND if left > 600 * SECOND else SECOND
+    return f"until {moment(until)} (in {spoken(-(-left // step) * step)})"
 
 
 def ago(at: Instant) -> str:
