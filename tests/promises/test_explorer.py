@@ -38,6 +38,9 @@ WITNESSES: dict[Fault, tuple[str, ...]] = {
 """What must have been seen to happen for a fault's exploration to mean anything: the "sometimes" partners."""
 
 
+PAIRS_MOST = 12_000_000
+
+
 def name_of(faults: Faults) -> str:
     """The faults as a test's id."""
     return "+".join(fault.value for fault in faults) or "none"
@@ -153,11 +156,12 @@ def test_the_known_limit_is_found() -> None:
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("faults", [NINE[n] + NINE[m] for n in range(9) for m in range(n)], ids=name_of)
+@pytest.mark.parametrize("faults", [NINE[n] + NINE[m] for n in range(9) for m in range(n + 1)], ids=name_of)
 def test_pairs_of_moves_keep_every_promise(faults: Faults) -> None:
-    """Any two of the nine moves together, two enactors and one planner: within 5 million states nothing breaks."""
-    result = Explorer(shape(2, 1, tuple(dict.fromkeys(faults)))).run()
-    assert result.verdict in ("holds", "unfinished"), tell(result)
+    """Any two of the nine moves, or one of them twice, with two enactors and a planner: up to 2.7 million states."""
+    counted = {Fault.INPUT: 1, Fault.WITHDRAW: 1} | {fault: faults.count(fault) for fault in faults}
+    result = Explorer(Shape(2, 1, budget=tuple(counted.items()))).run(PAIRS_MOST)
+    assert result.verdict == "holds", tell(result)
 
 
 def gist(shared: Shared, lean: Lean) -> Shared:

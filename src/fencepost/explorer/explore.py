@@ -79,10 +79,15 @@ class Explorer:
             ids = [world >> shift & MASK for shift in shifts]
             for place in range(-1, len(ids)):
                 if place < 0:
-                    found = outside.get(shared) or worlds.outside_steps(shared)
+                    found = outside.get(shared)
+                    if found is None:
+                        found = worlds.outside_steps(shared)
                 else:
-                    found = steps.get(shared << BITS | ids[place]) or worlds.slot_steps(ids[place], shared)
-                for slot, shared_after, stirs, calm, wrong in found:
+                    found = steps.get(shared << BITS | ids[place])
+                    if found is None:
+                        found = worlds.slot_steps(ids[place], shared)
+                each = iter(found)
+                for slot, shared_after, stirs, calm, wrong in zip(each, each, each, each, each, strict=False):
                     after_ids = ids.copy()
                     if place >= 0:
                         after_ids[place] = slot

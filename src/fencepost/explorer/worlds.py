@@ -7,6 +7,7 @@ interchangeable, so with symmetry on, worlds that differ only in who is who are 
 from collections import Counter
 from collections.abc import Iterator
 from itertools import groupby, pairwise
+from typing import Any
 
 from fencepost.explorer.lean import Lean
 from fencepost.explorer.result import Step
@@ -17,8 +18,9 @@ from fencepost.world.region import Move, Shape, Shared, Slot, start
 BITS = 14  # three parts and 16,384 shared parts make 56 bits: a Python integer of two digits, the smallest there is
 MASK = (1 << BITS) - 1
 
-Steps = tuple[tuple[int, int, bool, bool, str | None], ...]
-"""What a part may do: (slot after, shared part after, whether to look at the others again, calm, promise broken)."""
+Steps = tuple[Any, ...]
+"""What a part may do, five values a step: slot after (int), shared part after (int), whether to look at the others
+again (bool), calm (bool), promise broken (str or None). Flat: a tuple a step would take three times the memory."""
 
 
 class Worlds:
@@ -98,14 +100,16 @@ class Worlds:
 
     def slot_steps(self, slot: int, shared: int) -> Steps:
         """What one part may do in one shared part."""
-        found = tuple(self.numbered(move, slot, shared) for move in moves(self.slots[slot], self.shareds[shared]))
+        here = self.shareds[shared]
+        found = tuple(value for move in moves(self.slots[slot], here) for value in self.numbered(move, slot, shared))
         self.steps[shared << BITS | slot] = found
         return found
 
     def outside_steps(self, shared: int) -> Steps:
         """What may happen without any part."""
         here = self.shareds[shared]
-        found = tuple(self.numbered(move, 0, shared) for move in (*arrivals(here), *adversary(here)))
+        happen = (*arrivals(here), *adversary(here))
+        found = tuple(value for move in happen for value in self.numbered(move, 0, shared))
         self.outside[shared] = found
         return found
 

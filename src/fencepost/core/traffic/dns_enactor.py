@@ -51,7 +51,7 @@ class EnactorSettings(Struct, frozen=True, gc=False):
 class DnsEnactor(Struct, gc=False):
     """The enactor's whole state: it can be lost at any moment without harm.
 
-    ``sent`` is how many changes the last transaction had; its last name is ``cursor``.
+    ``sent`` is how many changes the transaction under way has (0: none is); its last name is ``cursor``.
     """
 
     settings: EnactorSettings
@@ -75,7 +75,7 @@ class DnsEnactor(Struct, gc=False):
             case Compared():
                 return self.enact(event)
             case Committed():
-                self.refusals = self.failures = 0
+                self.refusals = self.failures = self.sent = 0
                 self.limit = min(2 * self.limit, self.settings.batch)
                 return (ReadDns(),)
             case Changed():
@@ -111,7 +111,7 @@ class DnsEnactor(Struct, gc=False):
 
     def refused(self) -> tuple[Effect, ...]:
         """Read again at once; only a second refusal in a row halves the batch."""
-        self.refusals = min(self.refusals + 1, REFUSALS_MOST)
+        self.refusals, self.sent = min(self.refusals + 1, REFUSALS_MOST), 0
         if self.refusals >= 2:
             self.limit = max(1, self.limit // 2)
         if self.refusals <= 3:
@@ -120,33 +120,35 @@ class DnsEnactor(Struct, gc=False):
 
     def back_off(self, event: Failed) -> tuple[Effect, ...]:
         """Wait before reading again; half is jitter, so that enactors don't come back together."""
+        sent, self.sent = self.sent, 0
         if event.failure is Failure.MISCONFIGURED:
             return (Wake(self.settings.misconfigured),)
         if event.failure is Failure.REFUSED:
-            return self.skip()
+            return self.skip(sent)
         self.failures = min(self.failures + 1, 16)
         wait = min(self.settings.retry << self.failures, self.settings.retry_most)
         return (Wake(wait // 2 + jitter(wait // 2, self.settings.name, self.failures)),)
 
-    def skip(self) -> tuple[Effect, ...]:
+    def skip(self, sent: int) -> tuple[Effect, ...]:
         """The provider won't ever take this batch as it is: smaller ones, until the bad endpoint stands alone.
 
         Alone, it is a finding: not offered again before something about it changes, so that it costs no more requests
         (external-dns #1517 and #421: one bad label among fifty held up the other forty-nine).
         """
-        self.limit = max(1, min(self.limit, self.sent) // 2)
-        if self.sent == 1:
+        self.limit = max(1, min(self.limit, sent) // 2)
+        if sent == 1:
             return (Findings(((self.cursor, "refused", "the provider refuses this record set"),)), ReadDns())
         return (Wake(self.settings.retry),)
 
 
 def wire_size(change: Change) -> int:
-    """An upper bound of the change's bytes in an RFC 2136 message: prerequisites, deletions and additions, uncompressed."""
+    """An upper bound of the change's bytes in an RFC 2136 message: nothing compressed."""
     name = len(change.name) + 16
     seen = change.seen
     v4 = len(seen.a) + len(change.content.a)
     v6 = len(seen.aaaa) + len(change.content.aaaa)
-    return text_size(seen.marker, name) + text_size(change.marker, name) + 8 * (name + 12) + v4 * (name + 14) + v6 * (name + 26)
+    texts = text_size(seen.marker, name) + text_size(change.marker, name)
+    return texts + 8 * (name + 12) + v4 * (name + 14) + v6 * (name + 26)
 
 
 def text_size(marker: Marker | Foreign | None, name: int) -> int:
