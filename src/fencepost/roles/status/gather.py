@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Coroutine, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import msgspec
 from msgspec import structs
@@ -24,12 +24,14 @@ from fencepost.ports import DnsPort, Misconfigured, PortError, StorePort, Unavai
 from fencepost.roles import configuration, overrides
 from fencepost.roles.configuration import Loaded
 from fencepost.roles.domains import Domains
-from fencepost.roles.observer import Observer
 from fencepost.roles.status.compose import compose
 from fencepost.roles.status.document import Source, Status
 from fencepost.roles.status.facts import DnsFacts, Facts, ObserverFacts, Process, StoreFacts
 from fencepost.roles.status.promise_watch import Watched
 from fencepost.settings import Region
+
+if TYPE_CHECKING:  # a command line that gathers without an API needn't load a DNS library for its observer
+    from fencepost.roles.observer import Observer
 
 T = TypeVar("T")
 
@@ -95,7 +97,7 @@ class Gatherer:
         region: Region,
         store: StorePort | None,
         dns: Mapping[str, DnsPort] | None,
-        observer: Observer | None,
+        observer: "Observer | None",
         *,
         via: Source = "store",
         folder: str = "",
@@ -240,7 +242,7 @@ async def gather(
     region: Region,
     store: StorePort | None,
     dns: Mapping[str, DnsPort] | None,
-    observer: Observer | None,
+    observer: "Observer | None",
     processes: Mapping[str, Any],
     now_ns: Instant,
     *,
@@ -262,7 +264,7 @@ def watched(region: Region, rows: Mapping[str, Row]) -> list[Watched]:
     ]
 
 
-def observed(observer: Observer, now_ns: Instant | None) -> ObserverFacts:
+def observed(observer: "Observer", now_ns: Instant | None) -> ObserverFacts:
     """What the observer knows, as one value."""
     watch = observer.watch
     now = now_ns if now_ns is not None else time.time_ns()
