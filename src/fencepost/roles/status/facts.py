@@ -69,8 +69,8 @@ class Facts(Struct, frozen=True):
 
     ``source`` is how far down one had to look. ``store`` and ``dns`` may be old: their ``at`` tells; the errors say why
     they couldn't be read this time. ``first_seen`` is since when each problem (id, on) has been seen, for those whose
-    own beginning isn't recorded. ``processes`` is empty where no supervisor runs the roles. ``stuck_writer`` is who holds
-    the store's write lock and doesn't move, as the supervisor sees it: its pid and for how many seconds.
+    own beginning isn't recorded. ``processes`` is empty where no supervisor runs the roles. ``stuck_writer`` is who
+    holds the store's write lock and doesn't move, as the supervisor sees it: its pid and for how many seconds.
     """
 
     region: Region
