@@ -83,7 +83,7 @@ def known(words: list[str]) -> None:
     from fencepost.cli import COMMANDS
 
     if words and words[0].startswith("-"):
-        if words[0] not in ("--version", "--help", "-h", "--install-completion"):
+        if words[0] not in ("--version", "--help", "-h"):
             raise Misconfigured(f"{words[0]} comes after a command", hint="fencepost --help")
         return
     firsts = sorted({name.partition(" ")[0] for name in COMMANDS})

@@ -3,17 +3,17 @@
 import msgspec
 
 from fencepost.core.traffic.membership import Membership
-from fencepost.ports import Inputs, StorePort
+from fencepost.ports import Inputs, Misconfigured, StorePort
 from fencepost.roles.configuration import Loaded, decode
 from fencepost.settings import Region
 
 
 def loaded_in(inputs: Inputs) -> Loaded | None:
-    """The configuration the region runs on; None if none was ever loaded, or another version wrote it."""
+    """The configuration the region runs on; None if none was ever loaded. Raises ``Misconfigured``."""
     try:
         return decode(inputs.config)
-    except msgspec.ValidationError:
-        return None
+    except msgspec.MsgspecError as error:
+        raise another_version(error) from None
 
 
 def pools_in(inputs: Inputs) -> dict[str, Membership]:

@@ -61,7 +61,7 @@ def pool_line(pool: PoolStatus, status: Status) -> str:
     if pool.budget is not None:
         text += f"; budget {pool.budget:.1f}"
         if pool.budget_next_s is not None:
-            text += f", the next in {spoken(int(pool.budget_next_s * SECOND))}"
+            text += f", next in {spoken(int(pool.budget_next_s * SECOND))}"
     for flag, word in ((pool.panic, "fail open"), (pool.suspect, "suspect")):
         if flag:
             text += f"; {styled(word, 'yellow')}"
@@ -69,7 +69,8 @@ def pool_line(pool: PoolStatus, status: Status) -> str:
         text += f"; {styled(str(pool.mode), 'yellow')}"
     elif status.mode != "enabled":
         text += f"; {styled(status.mode, 'yellow')}"
-    return f" POOL {pool.name}  {text}"
+    line = f" POOL {pool.name}  {text}"
+    return line if len(line) <= WIDTH else line.replace("; automation may", "; may")
 
 
 def known(value: float | None) -> str:
@@ -154,6 +155,11 @@ def promise_line(status: Status) -> str:
     return f" {len(checked)} promises held{times}"
 
 
+def headed(lines: list[str]) -> list[str]:
+    """A table with its head line made to stand out."""
+    return [styled(lines[0], "bold"), *lines[1:]] if lines else []
+
+
 def status_lines(status: Status, now: Instant) -> list[str]:
     """The whole document for people, at 100 columns."""
     counts = f"fenced {known(status.fenced)} · restarts {known(status.restarts)}"
@@ -163,13 +169,13 @@ def status_lines(status: Status, now: Instant) -> list[str]:
     lines = [f"{head} · {moment(instant(status.at))}"]
     lines += problem_lines(status)
     if status.endpoints:
-        lines += endpoint_table(status, now, counts)
+        lines += headed(endpoint_table(status, now, counts))
     lines += [pool_line(pool, status) for pool in status.pools]
     if status.roles:
-        lines += zone_table(status)
+        lines += headed(zone_table(status))
     lines += other_role_lines(status)
     overrides = override_lines(status)
     if overrides:
-        lines += [" PLACED BY PERSONS", *overrides]
+        lines += headed([" PLACED BY PERSONS", *overrides])
     held = promise_line(status)
     return lines + ([held] if held else [])

@@ -79,8 +79,9 @@ class Talk:
         due, last = began + PENDING_AFTER_S, ""
         while True:
             try:
-                found = await look()
-            except PortError as error:
+                async with asyncio.timeout(max(0.1, began + self.timeout / SECOND - time.monotonic())):
+                    found = await look()
+            except (PortError, TimeoutError) as error:
                 found, last = None, str(error)
             if found is not None:
                 return found

@@ -79,6 +79,7 @@ class Run:
         self.status: Status | None = None
         self.ready = False
         self.ended = False
+        self.has_api = False
         self.supervisor = 0
 
     def run(self) -> int:
@@ -154,6 +155,7 @@ class Run:
     def fork_supervisor(self) -> tuple[int, int]:
         """Fork the supervisor; (where its lines come from, what to close to end it)."""
         mains = self.assembly.roles_of(self.region)
+        self.has_api = "api" in mains
         if self.with_targets:
             mains |= self.assembly.targets_of(self.region)
         self.assembly.import_shared(self.region)
@@ -289,13 +291,13 @@ class Run:
             await asyncio.sleep(0.05)
         self.ready = True
         took = f"ready in {time.monotonic() - self.began:.1f} s"
-        screen.line(f"{took}: {up_ready.parts(self.region, api='api' in read(self.folder))}")
+        screen.line(f"{took}: {up_ready.parts(self.region, api=self.has_api)}")
 
     def missing(self) -> str:
         """What isn't answered yet; "" if nothing is missing. Blocks for a moment."""
         known = self.status.endpoints if self.status is not None else ()
         settled = {each.name for each in known if each.state in ("withdrawn", "foreign")}
-        return up_ready.missing(self.region, settled, api="api" in read(self.folder))
+        return up_ready.missing(self.region, settled, api=self.has_api)
 
     async def keep_panel(self, screen: up_screen.Screen) -> None:
         """Look at the status each second and draw the panel from it."""

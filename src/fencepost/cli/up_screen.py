@@ -9,9 +9,9 @@ from typing import Any, Protocol
 
 from fencepost.cli.history import line as history_line
 from fencepost.cli.history import what, who
-from fencepost.cli.screen import endpoint_table, pool_line, zone_table
+from fencepost.cli.screen import endpoint_table, headed, pool_line, zone_table
 from fencepost.cli.terminal import clock, interactive, say, styled
-from fencepost.core.instant import Instant
+from fencepost.core.instant import SECOND, Instant
 from fencepost.ports import HistoryRow
 from fencepost.roles.status.document import Status
 from fencepost.settings import Region
@@ -95,11 +95,9 @@ def panel(region: Region, status: Status, pids: dict[str, int | None], began: fl
     restarts = status.restarts if status.restarts is not None else 0
     fenced = status.fenced if status.fenced is not None else 0
     tail = f"fenced {fenced} · restarts {restarts} · up {up // 60}:{up % 60:02d}"
-    lines = endpoint_table(status, now, tail)
-    lines[0] = styled(lines[0], "bold")
+    lines = headed(endpoint_table(status, now, tail))
     lines += [pool_line(pool, status) for pool in status.pools]
-    zones = zone_table(status, targets_by_zone(region, pids))
-    lines += [styled(zones[0], "bold"), *zones[1:]] if zones else []
+    lines += headed(zone_table(status, targets_by_zone(region, pids)))
     lines += [
         f" {styled('attention', 'red')}  {each.on}: {each.what}" for each in status.problems if each.needs_person
     ][:2]
@@ -132,7 +130,10 @@ def tries(region: Region, status: Status, pids: dict[str, int | None]) -> list[s
         middle = living[len(living) // 2 - 1]
         rows.append((f"kill {middle[1]}", f"{middle[0]} leaves within {longest}"))
         others = (living[-2], living[0])
-        rows.append((f"kill {others[0][1]} {others[1][1]}", third_death(region)))
+        wait = leaves_dns_ns(region.pools[0])[1] // SECOND + 2
+        rows.append(
+            (f"kill {others[0][1]}; sleep {wait}; kill {others[1][1]}", "one more leaves, one is kept: the limit")
+        )
     rows.append((f"{command()} explain {endpoint}", "why each address is in or out"))
     enactors = sorted(name for name in pids if name.startswith("enactor/") and pids[name])
     if enactors:
@@ -141,14 +142,6 @@ def tries(region: Region, status: Status, pids: dict[str, int | None]) -> list[s
     width = max(len(row[0]) for row in rows) + 2
     lines = [f" {left:<{width}}{right}" for left, right in rows]
     return [styled(lines[0], "bold"), *lines[1:]]
-
-
-def third_death(region: Region) -> str:
-    """What the third death of a pool does, two at once: half look dead, or a limit keeps one."""
-    pool = region.pools[0]
-    if pool.safety.fail_open_ppm * len(pool.targets) <= 3 * 1_000_000:
-        return "half look dead: kept in DNS (fail open)"
-    return "two more die: the limit keeps some"
 
 
 def number(count: int) -> str:
