@@ -1,7 +1,7 @@
 """What a person reads when something is refused, and the exit code that goes with it.
 
-0 done, 1 a finding or a refusal, 2 usage, configuration or credentials, 3 not reachable, 130 interrupted. No traceback
-and no box: one line that says what, and lines that say what to do.
+0 done, 1 a finding or a refusal, 2 usage, configuration or credentials, 3 not reachable, 70 a defect of ours,
+130 interrupted. No traceback and no box: one line that says what, and lines that say what to do.
 """
 
 import json
@@ -15,7 +15,7 @@ from fencepost.cli.terminal import Declined
 from fencepost.ports import Misconfigured, PortError, Refused
 from fencepost.settings import SettingsError
 
-REFUSED, USAGE, UNREACHABLE, INTERRUPTED = 1, 2, 3, 130
+REFUSED, USAGE, UNREACHABLE, DEFECT, INTERRUPTED = 1, 2, 3, 70, 130
 
 
 def code_of(error: PortError) -> int:
@@ -51,6 +51,13 @@ def guarded(words: list[str]) -> int:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except Exception as error:
+        if os.environ.get("FENCEPOST_TRACEBACK"):
+            raise
+        what = f"a defect in fencepost: {type(error).__name__}: {error}"
+        hint = "FENCEPOST_TRACEBACK=1 shows where; please report it"
+        document = {"kind": "defect", "what": what, "where": "", "hint": hint}
+        return tell(document, words_of(Misconfigured(what, hint=hint)), DEFECT, as_json=as_json)
 
 
 def run(words: list[str]) -> int:

@@ -17,8 +17,18 @@ def loaded_in(inputs: Inputs) -> Loaded | None:
 
 
 def pools_in(inputs: Inputs) -> dict[str, Membership]:
-    """Each pool's membership row."""
-    return {pool: msgspec.json.decode(body, type=Membership) for pool, (_, body) in inputs.membership.items() if body}
+    """Each pool's membership row. Raises ``Misconfigured``."""
+    rows = {pool: body for pool, (_, body) in inputs.membership.items() if body}
+    try:
+        return {pool: msgspec.json.decode(body, type=Membership) for pool, body in rows.items()}
+    except msgspec.MsgspecError as error:
+        raise another_version(error) from None
+
+
+def another_version(error: Exception) -> Misconfigured:
+    """The store's rows can't be read by this version."""
+    hint = "use the fencepost that the region runs, or start the region with this one"
+    return Misconfigured(f"the store holds rows of another version ({error})", hint=hint)
 
 
 async def of_store(region: Region) -> Loaded | None:
