@@ -383,3 +383,44 @@ def test_a_row_of_another_version_is_for_a_person(path: Path) -> None:
             assert (await store.head()).number == 1
 
     asyncio.run(go())
+
+
+def test_a_copy_put_back_is_read_whole_though_it_counts_to_the_same_snapshot(path: Path) -> None:
+    """What a store remembers of its inputs is of one file: an older copy may have gone another way since."""
+
+    async def go() -> None:
+        async with opened(path) as store:
+            await store.put_config(b"one")
+            copy = path.with_name("copy")
+            db = sqlite3.connect(path)
+            db.execute("VACUUM INTO ?", (str(copy),))
+            db.close()
+            await store.put_config(b"two")
+            assert (await store.inputs()).config == b"two"
+            async with opened(copy, create=False) as other:
+                await other.put_config(b"three")
+            copy.replace(path)
+            for end in ("-wal", "-shm"):
+                path.with_name(path.name + end).unlink(missing_ok=True)
+            found = await store.inputs()
+            assert (found.snapshot, found.config) == (2, b"three")
+
+    asyncio.run(go())
+
+
+def test_a_plan_alone_reads_no_configuration_again(path: Path) -> None:
+    """One change costs the same however large the configuration: only orders can differ with a new head."""
+
+    async def go() -> None:
+        async with opened(path) as store, opened(path) as planner:
+            await store.put_config(b"x" * 1_000)
+            await store.put_order(Order("o1", "withdraw", "a.example", by="ops", reason="moved"))
+            before = await store.inputs()
+            head = await planner.head()
+            assert await planner.publish(Plan(head, 1, 0, (row("a.example", 1),), spends=("o1",))) is not None
+            after = await store.inputs()
+            assert after.config is before.config
+            assert (len(before.orders), after.orders) == (1, ())
+            assert after.snapshot == before.snapshot
+
+    asyncio.run(go())

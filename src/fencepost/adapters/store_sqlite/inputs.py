@@ -8,6 +8,7 @@ import sqlite3
 from types import MappingProxyType
 
 import msgspec
+from msgspec.structs import replace
 
 from fencepost.adapters.store_sqlite.plans import encode, head_and_snapshot
 from fencepost.core.store import Head, Order
@@ -26,8 +27,9 @@ class Snapshot(msgspec.Struct, frozen=True, gc=False):
 def read(db: sqlite3.Connection, known: Snapshot | None) -> Snapshot:
     """The inputs now: ``known`` itself if nothing changed since."""
     head, snapshot = head_and_snapshot(db)
-    if known is not None and known.head == head and known.inputs.snapshot == snapshot:
-        return known
+    if known is not None and known.head.store == head.store and known.inputs.snapshot == snapshot:
+        # Only orders that a plan carried out can differ. The configuration may have megabytes: it isn't read again.
+        return known if known.head == head else Snapshot(head, replace(known.inputs, orders=_orders(db)))
     config = db.execute("SELECT body FROM config").fetchone()
     pools = db.execute("SELECT pool, version, body FROM membership")
     return Snapshot(
@@ -37,9 +39,13 @@ def read(db: sqlite3.Connection, known: Snapshot | None) -> Snapshot:
             config[0] if config else b"",
             MappingProxyType({pool: (version, body) for pool, version, body in pools}),
             MappingProxyType(dict(db.execute("SELECT name, body FROM override"))),
-            tuple(_decode_order(body) for (body,) in db.execute("SELECT body FROM waiting_order ORDER BY seq")),
+            _orders(db),
         ),
     )
+
+
+def _orders(db: sqlite3.Connection) -> tuple[Order, ...]:
+    return tuple(_decode_order(body) for (body,) in db.execute("SELECT body FROM waiting_order ORDER BY seq"))
 
 
 def _changed(db: sqlite3.Connection) -> None:

@@ -8,6 +8,7 @@ import asyncio
 import contextlib
 import os
 import secrets
+import sqlite3
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -17,6 +18,7 @@ from typing import Self, TypeVar
 from fencepost.adapters.store_sqlite import inputs, plans, telemetry
 from fencepost.adapters.store_sqlite.checkpoints import Checkpoints
 from fencepost.adapters.store_sqlite.database import Database
+from fencepost.adapters.store_sqlite.inputs import Snapshot
 from fencepost.adapters.store_sqlite.watch import Waiter, Watch
 from fencepost.core.fence import Generation
 from fencepost.core.instant import Duration, Instant
@@ -37,7 +39,8 @@ class SqliteStore:
         self._checkpoints = checkpoints
         self._watch = Watch(database.path)
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="store")
-        self._snapshot: inputs.Snapshot | None = None
+        self._snapshot: Snapshot | None = None
+        self._snapshot_of = database.file
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], *, checkpoints: bool = False, create: bool = False) -> Self:
@@ -71,8 +74,13 @@ class SqliteStore:
 
     async def inputs(self) -> Inputs:
         """One consistent snapshot of the inputs; the same object as long as nothing changes."""
-        self._snapshot = snapshot = await self._read(inputs.read, self._snapshot)
-        return snapshot.inputs
+        return (await self._read(self._inputs)).inputs
+
+    def _inputs(self, db: sqlite3.Connection) -> Snapshot:
+        # A copy put back has the same identity and may count to the same snapshot: only of this very file it says all.
+        known = self._snapshot if self._snapshot_of == self._database.file else None
+        self._snapshot, self._snapshot_of = inputs.read(db, known), self._database.file
+        return self._snapshot
 
     async def publish(self, plan: Plan) -> Head | None:
         """Rows, spent orders and head in one compare-and-set; None if the head had moved. Draws the nonce.
