@@ -1,0 +1,146 @@
+"""How a checker's reports reach a store that comes and goes: nothing queues, and no beat before its body."""
+
+import asyncio
+from collections.abc import Callable
+from functools import partial
+
+import uvloop
+from checker_running import MemoryStore, checking, pool_of, target_at, until
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fencepost.adapters.probe import MS
+from fencepost.adapters.probe_kinds import open_prober
+from fencepost.core.traffic.verdict import Beat, CheckerReport
+from fencepost.ports import Refused, Unavailable
+from fencepost.roles.checker import CheckerRole, CheckerSettings
+from fencepost.roles.checker.writer import ReportWriter
+
+
+class InterruptedStore(MemoryStore):
+    """Does something once in the middle of its first write."""
+
+    then: Callable[[], None] | None = None
+
+    async def put_report(self, zone: str, pool: str, sequence: int, body: bytes) -> None:
+        await super().put_report(zone, pool, sequence, body)
+        then, self.then = self.then, None
+        if then is not None:
+            then()
+
+
+def test_the_store_may_be_away() -> None:
+    """While the store is away probing goes on and nothing queues; on its return the newest body comes, then a beat."""
+
+    async def main() -> None:
+        store = MemoryStore()
+        async with target_at() as (sick, port), checking(store, pool_of({"t": port})) as role:
+            await until(lambda: store.verdict("t").healthy)
+            store.fails = Unavailable("the disk is gone", where="test")
+            sick.fall_ill(600 * 1_000 * MS, "status")
+            runner = role.pools["web"]
+            await until(lambda: runner.report is not None and runner.report.verdicts[0].healthy is False)
+            await until(lambda: role.writer.problem is not None)
+            written = len(store.written)
+            store.fails = None
+            await until(lambda: any(isinstance(each, Beat) for each in store.written[written:]))
+            body = store.written[written]
+            beat = next(each for each in store.written[written:] if isinstance(each, Beat))
+            assert isinstance(body, CheckerReport)
+            assert body.verdicts[0].healthy is False
+            assert beat.sequence >= body.sequence
+            assert role.writer.problem is None
+
+    uvloop.run(main())
+
+
+def test_a_checker_waits_for_the_store_at_its_start() -> None:
+    """Without its last verdicts a checker would forget who is dead, so it starts when the store answers."""
+
+    async def main() -> None:
+        store = MemoryStore()
+        store.fails = Unavailable("not up yet")
+        settings = CheckerSettings("a", (pool_of({"t": 1}),))
+        role = CheckerRole(settings, open_prober=partial(open_prober, salt="a"), store=store)
+        stop = asyncio.Event()
+        running = asyncio.create_task(role.run(stop))
+        await until(lambda: role.writer.problem is not None)
+        assert not role.pools
+        store.fails = None
+        await until(lambda: role.pools)
+        stop.set()
+        await running
+
+    uvloop.run(main())
+
+
+@given(st.lists(st.sampled_from(["body", "beat", "away", "back", "wait"]), max_size=30))
+def test_a_beat_never_speaks_of_a_body_that_is_not_there(steps: list[str]) -> None:
+    """Whatever comes while the store comes and goes: a beat is written only when its body, or a newer one, is."""
+
+    async def main() -> None:
+        store = MemoryStore()
+        writer = ReportWriter(store)
+        sequence = number = 0
+        for step in steps:
+            if step == "body" or not sequence:
+                sequence += 1
+                writer.report(CheckerReport("a", "web", sequence, None, ()))
+            if step == "beat":
+                number += 1
+                writer.beat(Beat("a", "web", number, sequence))
+            store.fails = {"away": Unavailable("away"), "back": None}.get(step, store.fails)
+            if step == "wait":
+                await writer.flush()
+        store.fails = None
+        await writer.flush()
+        newest = 0
+        for each in store.written:
+            if isinstance(each, CheckerReport):
+                assert each.sequence > newest
+                newest = each.sequence
+            else:
+                assert each.sequence <= newest
+        assert newest == sequence
+
+    asyncio.run(main())
+
+
+def test_a_body_that_comes_during_a_write_goes_before_its_beat() -> None:
+    """While a body is being written a newer one and its beat come: the beat waits for the newer body."""
+
+    async def main() -> None:
+        writer = ReportWriter(store := InterruptedStore())
+
+        def meanwhile() -> None:
+            writer.report(CheckerReport("a", "web", 2, None, ()))
+            writer.beat(Beat("a", "web", 1, 2))
+
+        store.then = meanwhile
+        writer.report(CheckerReport("a", "web", 1, None, ()))
+        await writer.flush()
+        await writer.flush()
+        assert [(type(each), each.sequence) for each in store.written] == [
+            (CheckerReport, 1),
+            (CheckerReport, 2),
+            (Beat, 2),
+        ]
+
+    uvloop.run(main())
+
+
+def test_a_refused_body_does_not_hold_up_the_others() -> None:
+    """A body that the store will never take is dropped and said, not tried for ever."""
+
+    async def main() -> None:
+        store = MemoryStore()
+        writer = ReportWriter(store)
+        store.fails = Refused("too big")
+        writer.report(CheckerReport("a", "web", 1, None, ()))
+        await writer.flush()
+        store.fails = None
+        writer.report(CheckerReport("a", "api", 1, None, ()))
+        await writer.flush()
+        assert [each.pool for each in store.written] == ["api"]
+
+    uvloop.run(main())
