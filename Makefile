@@ -31,7 +31,7 @@ test: $(VENV)/test.stamp packages lint
 	@$(BIN)/python -m pytest -m "not soak" $(if $(ARGS),$(ARGS),tests)
 
 soak: $(VENV)/test.stamp packages
-	@$(BIN)/python -m pytest -m soak $(if $(ARGS),$(ARGS),tests)
+	@FENCEPOST_HYPOTHESIS=random $(BIN)/python -m pytest -m soak $(if $(ARGS),$(ARGS),tests)
 
 lint: $(VENV)/test.stamp
 	@$(BIN)/ruff check --quiet .
