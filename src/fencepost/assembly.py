@@ -309,7 +309,8 @@ def api_main(region: Region) -> Main:
         store, condition = open_store(region), Condition()
         dns: dict[str, DnsPort] = dict(open_dns(region))
         async with asyncio.TaskGroup() as group:
-            group.create_task(heartbeat.beat("api", store, condition))
+            # A store of its own: a beat that waits for a stuck writer mustn't hold up the API's reading.
+            group.create_task(heartbeat.beat("api", open_store(region), condition))
             group.create_task(run_api(region, store, dns, state_folder(region)))
 
     return main

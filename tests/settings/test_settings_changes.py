@@ -82,7 +82,7 @@ def test_settings_that_changed_have_their_path_and_both_values() -> None:
         ),
     )
     assert [(c.path, c.before, c.after, c.needs_restart) for c in found.settings] == [
-        ("checkers.canary", ["tcp://127.0.0.1:5300"], ["tcp://127.0.0.1:5310"], False),
+        ("checkers.canary", ["tcp://127.0.0.1:5300"], ["tcp://127.0.0.1:5310"], True),
         ("dns.listen.port", 5300, 5399, True),
         ("pool.web.safety.max_out_ppm", 200_000, 300_000, False),
         ("safety.max_out_ppm", 200_000, 300_000, False),

@@ -281,16 +281,6 @@ class RunningRegion:
 
         self.with_store(put)
 
-    def configured_ttl(self) -> int:
-        """The TTL of the first endpoint in the running configuration."""
-        from fencepost.roles import configuration
-
-        async def read(store: StorePort) -> int:
-            loaded = configuration.decode((await store.inputs()).config)
-            return loaded.region.endpoints[0].ttl_s if loaded else 0
-
-        return self.with_store(read)
-
     def converged(self) -> bool:
         """Whether every endpoint's marker names the newest plan's row and all addresses stand."""
 

@@ -62,7 +62,9 @@ def running_beside(path: Path, *, alive: bool = True) -> Region | None:
     from fencepost.roles.configuration import read_copy
 
     folder = path.absolute().parent
-    for known in [folder / "running.json", *sorted(folder.glob(".fencepost/*/running.json"))]:
+    given = os.environ.get("STATE_DIRECTORY")
+    places = [Path(given) / "running.json"] if given else []
+    for known in [*places, folder / "running.json", *sorted(folder.glob(".fencepost/*/running.json"))]:
         if not known.is_file() or (alive and running_supervisor(known.parent) is None):
             continue
         loaded = read_copy(known)

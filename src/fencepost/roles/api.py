@@ -158,7 +158,10 @@ class Api:
         if order.kind == "rollback" and order.content.empty:
             raise Refused("a rollback needs the older plan's addresses", hint="use fencepost rollback GENERATION")
         if order.kind == "adopt" and not order.adopt:
-            raise Refused("an adoption names the exact records seen", hint=f"use fencepost adopt {name}")
+            raise Refused(
+                "an adoption names the exact records seen",
+                hint="name the digest of the records seen (status: needs-adopt)",
+            )
         signed(order.id, order.by, order.reason)
         await self._store().put_order(msgspec.structs.replace(order, name=name))
         return await self._done(order.id, name, order.by, f"{order.kind}: {order.reason}")

@@ -58,6 +58,7 @@ async def keep(store: StorePort, region: Region, copy: Path) -> None:
     holds none (it is new, or was lost) is one put: the newest seen, of which ``copy`` is a local copy, else ``region``.
     """
     latest = read_copy(copy)
+    compared = False
     waiter = store.waiter()
     while True:
         try:
@@ -69,6 +70,9 @@ async def keep(store: StorePort, region: Region, copy: Path) -> None:
             elif running != latest:
                 latest = running
                 write_copy(copy, running)
+            if not compared and running is not None and running.region != region:
+                log.warning("%s differs from the configuration that runs; fencepost reload  would load it", region.path)
+            compared = compared or running is not None
         except PortError as error:
             log.debug("configuration: %s", error)
             await asyncio.sleep(0.2)

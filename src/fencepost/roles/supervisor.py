@@ -56,7 +56,8 @@ class Supervisor:
     """Keeps processes alive until told to stop.
 
     ``tell`` is given each thing worth a line, as (name, text). ``stuck`` answers which process holds the store's write
-    lock and for how many seconds it has not moved, or None; it is asked about each second. ``reload`` is called at SIGHUP.
+    lock and for how many seconds it has not moved, or None; it is asked about each second. ``reload`` is called at
+    SIGHUP.
     """
 
     def __init__(

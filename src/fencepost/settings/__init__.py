@@ -1,8 +1,7 @@
 """region.toml: read, judged, compared.
 
 `load` gives a frozen `Region` or raises `SettingsError` with every mistake at once; `check` gives mistakes, cautions
-and
-what the file means. Both run the same code, so what `check` passes is what starts. Nothing here opens a connection.
+and what the file means. Both run the same code, so what `check` passes is what starts. Nothing here opens a connection.
 
 Three steps: TOML to values, one key at a time (`tables`, `values`, `pools`); numbers against each other and against the
 pools (`relations`, `cautions`); secrets by looking at the files they are in (`secret`). Mistakes carry the path of a

@@ -15,8 +15,23 @@ from fencepost.settings.core_settings import safety_settings
 from fencepost.settings.meaning import Scale
 from fencepost.settings.schema import Endpoint, Pool, Region, Target
 
-NEEDS_RESTART = ("region.name", "region.owner", "dns.provider", "dns.domains", "dns.listen", "store", "api.listen")
-"""Settings that name what a running region holds open or has written its name on; a reload can't change them."""
+NEEDS_RESTART = (
+    "region.name",
+    "region.owner",
+    "region.zones",
+    "region.drills",
+    "dns.provider",
+    "dns.domains",
+    "dns.listen",
+    "dns.server",
+    "dns.key",
+    "dns.transfer",
+    "dns.gather_ns",
+    "store",
+    "api",
+    "checkers.canary",
+)
+"""Settings that roles take up at their start: what a region holds open, has written its name on, or was given once."""
 
 
 class TargetChange(msgspec.Struct, frozen=True, gc=False):
@@ -76,9 +91,8 @@ def too_much(old: Region, new: Region, in_service: Mapping[str, frozenset[str]] 
     """Say why a reload from `old` to `new` must be asked for with ``--yes``; empty if it need not.
 
     It must if it takes a pool's last target, more than half of a pool at once (by number or by weight), or leaves
-    less in
-    service than its min_in. `in_service` gives each pool's addresses that are answered now; without it, all of them
-    are.
+    less in service than its min_in. `in_service` gives each pool's addresses that are answered now; without it, all
+    of them are.
     """
     wanted = {pool.name: pool for pool in new.pools}
     found: list[str] = []

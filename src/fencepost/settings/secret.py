@@ -1,8 +1,8 @@
 """Finds secrets where the file says they are. Nothing here, nor any error raised here, ever holds one in its text.
 
 A secret lies in a file that only its user (and a group, as Debian keeps keys for ``bind``) can read, or in an
-environment
-variable. TSIG keys are read as ``tsig-keygen`` prints them, or in the one line ``algorithm:name:secret`` of nsupdate.
+environment variable. TSIG keys are read as ``tsig-keygen`` prints them, or in the one line ``algorithm:name:secret``
+of nsupdate.
 """
 
 import base64
