@@ -18,8 +18,26 @@ FILE_LINES_MOST = 400
 MAGNETS = {"utils", "util", "helpers", "helper", "common", "misc", "shared"}
 PURE = ("core", "world")
 PURE_MAY_IMPORT = {
-    "base64", "binascii", "bisect", "collections", "copy", "dataclasses", "enum", "functools", "hashlib", "heapq",
-    "idna", "ipaddress", "itertools", "math", "msgspec", "operator", "re", "struct", "typing", "fencepost",
+    "base64",
+    "binascii",
+    "bisect",
+    "collections",
+    "copy",
+    "dataclasses",
+    "enum",
+    "functools",
+    "hashlib",
+    "heapq",
+    "idna",
+    "ipaddress",
+    "itertools",
+    "math",
+    "msgspec",
+    "operator",
+    "re",
+    "struct",
+    "typing",
+    "fencepost",
 }
 """All that deciders and the world may import: nothing that has a clock, chance, IO or an event loop."""
 PURE_MAY_NOT_CALL = {"open", "input", "print", "exec", "eval", "__import__", "id", "hash"}
@@ -242,7 +260,8 @@ def test_unsafe_variants_stay_where_the_incident_is_replayed() -> None:
         for path in python_files("src")
         if "incident" not in path.parts
         for node in ast.walk(tree(path))
-        if isinstance(node, ast.ClassDef | ast.FunctionDef) and any(
+        if isinstance(node, ast.ClassDef | ast.FunctionDef)
+        and any(
             word in node.name.lower() for word in ("as_was", "aswas", "unsafe", "check_once", "checkonce", "unfenced")
         )
     ]

@@ -81,8 +81,8 @@ class DnsPort(Protocol):
 class Inputs(Struct, frozen=True, gc=False):
     """One snapshot of what plans are made from.
 
-    ``config`` is the loaded configuration's JSON (b"" before the first load), ``membership`` each pool's (version, JSON),
-    ``overrides`` each override's JSON by id, ``orders`` the orders not carried out yet.
+    ``config`` is the loaded configuration's JSON (b"" before the first load), ``membership`` each pool's
+    (version, JSON), ``overrides`` each override's JSON by id, ``orders`` the orders not carried out yet.
     """
 
     snapshot: int
@@ -93,7 +93,7 @@ class Inputs(Struct, frozen=True, gc=False):
 
 
 class Enacted(Struct, frozen=True, gc=False):
-    """Who enacted an endpoint's live generation: ``by`` is a role such as "enactor/b"; ``at`` nanoseconds since 1970."""
+    """Who enacted an endpoint's live generation: ``by`` a role such as "enactor/b", ``at`` nanoseconds since 1970."""
 
     name: str
     generation: Generation
@@ -147,7 +147,10 @@ class StorePort(Protocol):
         ...
 
     async def newest_rows(self, since: Head | None) -> tuple[Head, Sequence[Row]]:
-        """The head, and each endpoint's newest row if a plan after ``since`` made it (all if None or another store's)."""
+        """The head, and the newest row of each endpoint that plans after ``since`` changed.
+
+        All endpoints' rows if ``since`` is None or another store's.
+        """
         ...
 
     async def inputs(self) -> Inputs:

@@ -44,9 +44,7 @@ def listening(stage: ServerStage, *, port: int = 0, server: int = 0) -> Rfc2136D
     """A port that listens there, and asks that server."""
     settings = stage.settings()
     return Rfc2136Dns(
-        msgspec.structs.replace(
-            settings, notify=("127.0.0.1", port), server=("127.0.0.1", server or stage.served.port)
-        )
+        msgspec.structs.replace(settings, notify=("127.0.0.1", port), server=("127.0.0.1", server or stage.served.port))
     )
 
 
@@ -71,8 +69,6 @@ def test_notify_ends_a_wait(stage: ServerStage, monkeypatch: pytest.MonkeyPatch)
             await port.close()
 
     stage.run(act)
-
-
 
 
 def notify(*, key: bool) -> dns.message.Message:

@@ -169,17 +169,17 @@ def test_domain_that_became_empty_is_believed_only_when_whole() -> None:
 @pytest.mark.parametrize(
     "line",
     [
-        f"{DOMAIN}. 60 IN TXT \"at the apex\"",
-        f"{NAME}. 60 IN TXT \"beside\"",
+        f'{DOMAIN}. 60 IN TXT "at the apex"',
+        f'{NAME}. 60 IN TXT "beside"',
         f"sub.{DOMAIN}. 60 IN DNAME elsewhere.example.",
         f"{NAME}. 60 IN MX 10 mail.{DOMAIN}.",
         "outside.example. 60 IN A 192.0.2.9",
         f"bad\\.dot.{DOMAIN}. 60 IN A 192.0.2.9",
         f"back\\092slash.{DOMAIN}. 60 IN A 192.0.2.9",
         f"\\200.{DOMAIN}. 60 IN A 192.0.2.9",
-        f"_fencepost._fencepost.x.{DOMAIN}. 60 IN TXT \"x\"",
+        f'_fencepost._fencepost.x.{DOMAIN}. 60 IN TXT "x"',
         f"_wildcard.{DOMAIN}. 60 IN A 192.0.2.9",
-        f"_fencepost.*.{DOMAIN}. 60 IN TXT \"x\"",
+        f'_fencepost.*.{DOMAIN}. 60 IN TXT "x"',
     ],
 )
 def test_what_is_none_of_our_business(line: str) -> None:

@@ -56,6 +56,7 @@ def test_signature_refusals_say_what_to_do(
     stage: ServerStage, monkeypatch: pytest.MonkeyPatch, changes: dict[str, object], clock: int, error: str, means: str
 ) -> None:
     """RFC 8945 section 5.2: each TSIG error is a person's business, named, with its meaning; for reads and writes."""
+
     async def act() -> None:
         port = at(stage, **changes)
         honest = dns_signature.now_s

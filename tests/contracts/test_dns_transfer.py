@@ -170,9 +170,7 @@ def test_update_as_dnspython_reads_it(domain: tuple[Live, ...], sets: list[list[
     assert isinstance(message, dns.update.UpdateMessage)
     assert message.zone[0].name.to_text() == f"{DOMAIN}."
     required = {
-        (found.name.to_text(), found.rdtype.name, rdata.to_wire())
-        for found in message.prerequisite
-        for rdata in found
+        (found.name.to_text(), found.rdtype.name, rdata.to_wire()) for found in message.prerequisite for rdata in found
     }
     absent = {(found.name.to_text(), found.rdtype.name) for found in message.prerequisite if not len(found)}
     assert required == {(f"{owner}.", rtype, data) for live in domain for owner, _, rtype, data in records_of(live)}

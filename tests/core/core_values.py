@@ -41,7 +41,9 @@ tombstones = st.builds(
     lambda generation, hold_id, until: Marker.of(
         OWNER, STORE, generation, NOTHING, Hold("withdraw", hold_id, until), 1
     ),
-    generations, numbers, numbers,
+    generations,
+    numbers,
+    numbers,
 )
 markers = st.one_of(
     st.builds(

@@ -56,7 +56,8 @@ class Region:
     def pairs(self, limit: int, cursor: str) -> Compared:
         """Endpoints that may need something, in name order from after the cursor, going round; findings left out."""
         names = [
-            name for name, newest in self.rows.items()
+            name
+            for name, newest in self.rows.items()
             if name not in self.found
             and judge(Pair(self.domain.get(name, Live(name)), newest), OWNER).kind is not Kind.DONE
         ]

@@ -44,9 +44,7 @@ def test_a_pass_reads_dns_before_the_rows_and_deletes_one_by_one() -> None:
     assert janitor.on(Deleted(), 100 * DAY) == (Wake(MINUTE),)
 
 
-@pytest.mark.parametrize(
-    "live", [None, Generation(0, 98)], ids=["no marker of ours", "the newest is not live yet"]
-)
+@pytest.mark.parametrize("live", [None, Generation(0, 98)], ids=["no marker of ours", "the newest is not live yet"])
 def test_nothing_goes_while_the_newest_is_not_live(live: Generation | None) -> None:
     """October 2025, step 4: clean-up by age deleted what was live."""
     janitor = Janitor(KEEP)

@@ -91,11 +91,16 @@ def test_a_change_of_inputs_is_a_new_row_at_the_endpoints_epoch() -> None:
     st.sampled_from([None, row(), row(TWO, 2), row(TWO, 2, 5, REPAIR), row(NOTHING, 2, 6, Hold("withdraw", 6))]),
     st.sampled_from([None, ONE, TWO]),
     st.lists(
-        st.sampled_from([
-            Order("1", "withdraw", NAME), Order("2", "rollback", NAME, content=THREE),
-            Order("3", "release", NAME, hold=5), Order("4", "adopt", NAME, adopt="0" * 16),
-        ]),
-        unique=True, max_size=3,
+        st.sampled_from(
+            [
+                Order("1", "withdraw", NAME),
+                Order("2", "rollback", NAME, content=THREE),
+                Order("3", "release", NAME, hold=5),
+                Order("4", "adopt", NAME, adopt="0" * 16),
+            ]
+        ),
+        unique=True,
+        max_size=3,
     ),
 )
 def test_a_plan_is_a_pure_function_of_what_was_surveyed(

@@ -21,7 +21,9 @@ def test_a_plan_made_on_another_head_changes_nothing() -> None:
     """inputs_never_backward: whoever was first has won, and the other throws its plan away."""
     tables = Tables(HEAD, (row(ONE, 3),), orders=ORDERS)
     for head in (
-        structs.replace(HEAD, number=2), structs.replace(HEAD, nonce="n4"), structs.replace(HEAD, store="abcd0002"),
+        structs.replace(HEAD, number=2),
+        structs.replace(HEAD, nonce="n4"),
+        structs.replace(HEAD, store="abcd0002"),
         structs.replace(HEAD, inputs=6),
     ):
         assert publish(tables, plan(head), "n9") is None

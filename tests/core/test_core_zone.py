@@ -24,7 +24,10 @@ lives = st.builds(
     lambda name, value, generation, marked: Live(
         name, Marker.of(OWNER, STORE, generation, value, None, 1) if marked else None, value.a, value.aaaa, value.ttl
     ),
-    st.sampled_from(NAMES), contents, generations, st.booleans(),
+    st.sampled_from(NAMES),
+    contents,
+    generations,
+    st.booleans(),
 )
 domains = st.lists(lives, unique_by=lambda standing: standing.name).map(
     lambda standing: {each.name: each for each in standing}

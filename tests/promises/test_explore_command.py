@@ -17,7 +17,8 @@ def test_each_move_is_explored_alone_and_none_besides() -> None:
     assert len(results) == 1 + len(NINE)
     assert {result.verdict for result in results} == {"holds"}
     assert [result.faults for result in results[1:3]] == [
-        ("input-change", "withdraw", "marker-deleted"), ("input-change", "withdraw", "record-emptied")
+        ("input-change", "withdraw", "marker-deleted"),
+        ("input-change", "withdraw", "record-emptied"),
     ]
 
 

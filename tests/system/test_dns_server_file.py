@@ -232,8 +232,9 @@ def test_a_taken_port_is_said(tmp_path: Path) -> None:
     with running(settings_in(tmp_path)) as server:
         other = tmp_path / "other"
         other.mkdir()
-        with pytest.raises(Misconfigured, match=str(server.port)), running(
-            settings_in(other, listen=f"{HERE}:{server.port}")
+        with (
+            pytest.raises(Misconfigured, match=str(server.port)),
+            running(settings_in(other, listen=f"{HERE}:{server.port}")),
         ):
             pass
 

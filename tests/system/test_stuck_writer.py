@@ -7,9 +7,9 @@ import time
 from pathlib import Path
 
 import pytest
+from regions import RunningRegion
 
 from fencepost.adapters.store_sqlite.writer import WriteLock
-from regions import RunningRegion
 
 
 def stop_while_writing(region: RunningRegion, role: str) -> int:

@@ -62,12 +62,14 @@ def digest(value: Content, hold: Hold | None) -> str:
     return sha256(text.encode()).hexdigest()[:16]
 
 
-_NUMBER = rb"(0|[1-9][0-9]{0,18})"
+_NUMBER = r"(0|[1-9][0-9]{0,18})"
 _MARKER = re.compile(
-    rb"fencepost=1 owner=([a-z0-9][a-z0-9_.-]{0,62}) store=([0-9a-f]{4}) gen=" + _NUMBER + rb" epoch=" + _NUMBER
-    + rb" digest=([0-9a-f]{16}) writes=" + _NUMBER
-    + rb"(?: hold=(repair|rollback|withdraw):" + _NUMBER + rb":" + _NUMBER + rb")?"
-    + rb"(?: ttl=" + _NUMBER + rb" a=" + _NUMBER + rb")?"
+    (
+        rf"fencepost=1 owner=([a-z0-9][a-z0-9_.-]{{0,62}}) store=([0-9a-f]{{4}}) gen={_NUMBER} epoch={_NUMBER}"
+        rf" digest=([0-9a-f]{{16}}) writes={_NUMBER}"
+        rf"(?: hold=(repair|rollback|withdraw):{_NUMBER}:{_NUMBER})?"
+        rf"(?: ttl={_NUMBER} a={_NUMBER})?"
+    ).encode()
 )
 _STRING_MAX = 255  # RFC 1035 section 3.3: a character-string's length is one byte
 

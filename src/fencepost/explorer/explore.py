@@ -59,8 +59,16 @@ class Explorer:
         sometimes = dict(self.worlds.sometimes + self.worlds.lean.sometimes)
         spent = time.process_time() - began
         return Result(
-            verdict, promise, states, self.transitions, max(0, self.depth - 1), spent, story, sometimes,
-            region=describe(self.shape), faults=tuple(fault.value for fault, count in self.shape.budget if count),
+            verdict,
+            promise,
+            states,
+            self.transitions,
+            max(0, self.depth - 1),
+            spent,
+            story,
+            sometimes,
+            region=describe(self.shape),
+            faults=tuple(fault.value for fault, count in self.shape.budget if count),
         )
 
     def level(self, frontier: list[int], most: int) -> list[int]:

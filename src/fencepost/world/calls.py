@@ -147,9 +147,7 @@ def written(slot: Slot, shared: Shared, batch: Batch) -> tuple[Slot, Shared]:
             enacted[at] = change.marker.generation
     if enacted:
         every = shared.enacted
-        shared = structs.replace(
-            shared, enacted=every[: slot.store] + (tuple(enacted),) + every[slot.store + 1 :]
-        )
+        shared = structs.replace(shared, enacted=every[: slot.store] + (tuple(enacted),) + every[slot.store + 1 :])
     return slot._replace(file=tuple(file)), shared
 
 

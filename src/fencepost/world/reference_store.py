@@ -41,9 +41,7 @@ def refuse_unlawful(plan: Plan, where: str = "") -> None:
 class ReferenceStore:
     """:class:`fencepost.ports.StorePort` in memory; ``nonce`` draws a nonce, ``sleep`` lets time pass (nanoseconds)."""
 
-    def __init__(
-        self, identity: str, nonce: Callable[[], str], sleep: Callable[[Duration], Awaitable[object]]
-    ) -> None:
+    def __init__(self, identity: str, nonce: Callable[[], str], sleep: Callable[[Duration], Awaitable[object]]) -> None:
         self.tables = Tables(Head(identity))
         self._nonce = nonce
         self.sleep = sleep

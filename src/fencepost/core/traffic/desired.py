@@ -10,7 +10,7 @@ from fencepost.core.traffic.membership import SERVING, Membership
 
 
 def desired(records: tuple[str, ...], ttl_s: int, row: Membership | None) -> Wanted | None:
-    """What an endpoint that publishes ``records`` ("A", "AAAA") with this TTL should answer; None if it can't be told."""
+    """What an endpoint publishing ``records`` ("A", "AAAA") with this TTL should answer; None if it can't be told."""
     if row is None:
         return None
     weights = {

@@ -108,6 +108,8 @@ class DnsPlanner(Struct, gc=False):
                 wait = min(wait, due - now)
                 continue
             row = next_row(standing, self.settings.owner, number, now, self.head.mark)
+            if row is None and must_wait(standing):
+                continue
             spends.extend(order.id for order in standing.orders)
             if row is not None:
                 rows.append(row)
@@ -152,6 +154,13 @@ def gathered_at(standing: Standing, gather: Duration) -> Instant:
     return wanted.shift_since + gather if shifts and row.hold is None else 0
 
 
+def must_wait(standing: Standing) -> bool:
+    """Whether a release can't be carried out yet: what it would go back to isn't known (a store just lost, say)."""
+    wanted = standing.wanted
+    unknown = wanted is None or lacks_family(wanted.content, wanted.families)
+    return unknown and any(order.kind == "release" for order in standing.orders)
+
+
 def needs_adoption(standing: Standing) -> bool:
     """Whether a marker stands that no row knows: above the newest, or equal with another digest.
 
@@ -162,9 +171,7 @@ def needs_adoption(standing: Standing) -> bool:
         return False
     if row is None:
         return True
-    return marker.generation > row.generation or (
-        marker.generation == row.generation and marker.digest != row.digest
-    )
+    return marker.generation > row.generation or (marker.generation == row.generation and marker.digest != row.digest)
 
 
 def next_row(standing: Standing, owner: str, number: int, now: Instant, mark: str) -> Row | None:
@@ -187,11 +194,16 @@ def next_row(standing: Standing, owner: str, number: int, now: Instant, mark: st
         return None
     replaced = times_replaced(standing, marker, mark) if adopts else (row.replaced if row else 0)
     adoptions = [order.adopt for order in standing.orders if order.kind == "adopt"]
-    made = structs.replace(made, replaced=0 if adoptions else replaced, adopt=adoptions[-1] if adoptions else "")
-    changes = row is None or adopts or (made.digest, made.released, made.adopt, made.replaced) != (
-        row.digest, row.released, row.adopt, row.replaced
-    )
-    return made if changes else None
+    if adoptions:
+        made = structs.replace(made, replaced=0, adopt=adoptions[-1])
+    else:
+        # An adoption is spent by the commit: it stands in the row until a marker does, and in none after that.
+        spent = marker is not None
+        made = structs.replace(made, replaced=replaced, adopt="" if spent or row is None else row.adopt)
+    if row is None or adopts:
+        return made
+    told = (row.digest, row.released, row.adopt, row.replaced)
+    return made if (made.digest, made.released, made.adopt, made.replaced) != told else None
 
 
 def standing_on(marker: Marker | None, row: Row | None, orders: tuple[Order, ...], now: Instant) -> Ground:
