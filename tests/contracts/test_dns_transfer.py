@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 from fencepost.adapters.dns_mirror import Mirror, OutOfStep
 from fencepost.adapters.dns_transfer import Transfer
 from fencepost.adapters.dns_update import pack_update
-from fencepost.adapters.dns_wire import Head, Malformed, join_strings, read_records, skip_question
+from fencepost.adapters.dns_wire import Head, read_records, skip_question
+from fencepost.core.dns_numbers import Malformed, join_strings
 from fencepost.core.fence import Marker
 from fencepost.core.names import marker_name
 from fencepost.core.zone import Live

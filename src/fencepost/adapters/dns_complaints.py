@@ -4,16 +4,8 @@ One rule sorts them: would the same request be taken in a minute, unchanged? Nev
 changed a key, a right or a name: ``Misconfigured``. Perhaps: ``Unavailable``.
 """
 
-from fencepost.adapters.dns_wire import (
-    FORMERR,
-    NOTAUTH,
-    NOTIMP,
-    NOTZONE,
-    NXDOMAIN,
-    REFUSED,
-    SERVFAIL,
-    rcode_name,
-)
+from fencepost.adapters.dns_wire import rcode_name
+from fencepost.core.dns_numbers import FORMERR, NOTAUTH, NOTIMP, NOTZONE, NXDOMAIN, REFUSED, SERVFAIL
 from fencepost.ports import Misconfigured, PortError, Refused, Unavailable
 
 _SIGNATURE = {

@@ -8,7 +8,8 @@ question's id, and come from the server's address: the socket is connected, so t
 import asyncio
 import contextlib
 
-from fencepost.adapters.dns_wire import MESSAGE_MAX, Head, Malformed
+from fencepost.adapters.dns_wire import Head
+from fencepost.core.dns_numbers import MESSAGE_MAX, Malformed
 
 IDLE_MAX_S = 5.0
 """A connection unused for longer is closed and opened anew."""

@@ -14,7 +14,7 @@ import socket
 from collections.abc import Iterable
 from ipaddress import IPv6Address
 
-from fencepost.adapters.dns_wire import AAAA, CNAME, NS, TXT, A, Malformed, join_strings, split_strings
+from fencepost.core.dns_numbers import AAAA, CNAME, NS, TXT, A, Malformed, join_strings, split_strings
 from fencepost.core.fence import Foreign, Marker
 from fencepost.core.names import MARKER_LABEL, WILDCARD_LABEL, normalise
 from fencepost.core.zone import Live

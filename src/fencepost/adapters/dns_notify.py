@@ -12,7 +12,8 @@ import asyncio
 import contextlib
 
 from fencepost.adapters.dns_signature import SignatureError, Signer, Unverified, Verifier
-from fencepost.adapters.dns_wire import NOTIFY, SOA, Head, Malformed, read_name, read_records
+from fencepost.adapters.dns_wire import Head, read_name, read_records
+from fencepost.core.dns_numbers import NOTIFY, SOA, Malformed
 
 CONNECTIONS_MAX = 8
 CONNECTION_S = 2.0

@@ -28,7 +28,8 @@ from fencepost.adapters.dns_notify import Listener
 from fencepost.adapters.dns_session import CHANGED, NotOffered, Session
 from fencepost.adapters.dns_signature import Signer
 from fencepost.adapters.dns_update import pack_update
-from fencepost.adapters.dns_wire import NOERROR, REFUSED, name_to_wire
+from fencepost.adapters.dns_wire import name_to_wire
+from fencepost.core.dns_numbers import NOERROR, REFUSED
 from fencepost.core.fence import Marker
 from fencepost.core.instant import SECOND, Duration
 from fencepost.core.zone import Batch, Change, Live, after, exact

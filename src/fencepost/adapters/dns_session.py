@@ -14,7 +14,8 @@ from fencepost.adapters.dns_link import Link
 from fencepost.adapters.dns_mirror import Mirror, OutOfStep
 from fencepost.adapters.dns_signature import SignatureError, Signer, Unverified, Verifier
 from fencepost.adapters.dns_transfer import Transfer
-from fencepost.adapters.dns_wire import (
+from fencepost.adapters.dns_wire import Head, header, name_to_wire, read_records, skip_question, soa_serial
+from fencepost.core.dns_numbers import (
     AXFR,
     IXFR,
     MESSAGE_MAX,
@@ -25,13 +26,7 @@ from fencepost.adapters.dns_wire import (
     SOA,
     YXDOMAIN,
     YXRRSET,
-    Head,
     Malformed,
-    header,
-    name_to_wire,
-    read_records,
-    skip_question,
-    soa_serial,
 )
 from fencepost.ports import Misconfigured, Refused
 

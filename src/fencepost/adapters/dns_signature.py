@@ -21,7 +21,8 @@ import dns.rdatatype
 import dns.rdtypes.ANY.TSIG
 import dns.tsig
 
-from fencepost.adapters.dns_wire import TSIG, Head, Malformed, read_records
+from fencepost.adapters.dns_wire import Head, read_records
+from fencepost.core.dns_numbers import TSIG, Malformed
 
 FUDGE_S = 300
 UNSIGNED_MAX = 99

@@ -15,19 +15,8 @@ from collections.abc import Collection
 from enum import Enum, auto
 
 from fencepost.adapters.dns_mirror import Mirror, Parts
-from fencepost.adapters.dns_wire import (
-    AAAA,
-    CNAME,
-    NS,
-    SOA,
-    TXT,
-    A,
-    Malformed,
-    Record,
-    read_name,
-    soa_serial,
-    split_strings,
-)
+from fencepost.adapters.dns_wire import Record, read_name, soa_serial
+from fencepost.core.dns_numbers import AAAA, CNAME, NS, SOA, TXT, A, Malformed, split_strings
 
 RECORDS_MAX = 20_000_000
 """Records in one transfer: above any domain that fits in memory, below for ever."""

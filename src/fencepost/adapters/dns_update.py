@@ -15,7 +15,8 @@ from socket import AF_INET, AF_INET6, inet_pton
 from typing import TypeAlias
 
 from fencepost.adapters.dns_signature import SIGNATURE_BYTES_MAX
-from fencepost.adapters.dns_wire import HEADER_BYTES, MESSAGE_MAX, UPDATE, header, join_strings, name_to_wire
+from fencepost.adapters.dns_wire import header, name_to_wire
+from fencepost.core.dns_numbers import HEADER_BYTES, MESSAGE_MAX, UPDATE, join_strings
 from fencepost.core.fence import Foreign, Marker
 from fencepost.core.names import MARKER_LABEL, WILDCARD_LABEL
 from fencepost.core.zone import Batch, Change

@@ -12,32 +12,13 @@ point at names they wrote before, so that most owners cost one dictionary look-u
 import struct
 from typing import TypeAlias
 
-A, NS, CNAME, SOA, TXT, AAAA = 1, 2, 5, 6, 16, 28
-OPT, TSIG, IXFR, AXFR, ANY_TYPE = 41, 250, 251, 252, 255
-IN, NONE, ANY = 1, 254, 255
-QUERY, NOTIFY, UPDATE = 0, 4, 5
-NOERROR, FORMERR, SERVFAIL, NXDOMAIN, NOTIMP, REFUSED, YXDOMAIN, YXRRSET, NXRRSET, NOTAUTH, NOTZONE = range(11)
-
-RCODES = (
-    "NOERROR", "FORMERR", "SERVFAIL", "NXDOMAIN", "NOTIMP", "REFUSED",
-    "YXDOMAIN", "YXRRSET", "NXRRSET", "NOTAUTH", "NOTZONE",
-)  # fmt: skip
-"""Names of response codes by number (RFC 1035 section 4.1.1, RFC 2136 section 2.2)."""
-
-HEADER_BYTES = 12
-MESSAGE_MAX = 65_535
-"""Bytes of one message over TCP, whose length is sent in two bytes (RFC 1035 section 4.2.2)."""
+from fencepost.core.dns_numbers import HEADER_BYTES, NAME_BYTES_MAX, RCODES, Malformed
 
 _HEADER = struct.Struct(">HHHHHH")
 _FIXED = struct.Struct(">HHIH")
-_NAME_MAX = 255
 
 Record: TypeAlias = tuple[bytes, int, int, int, int]
 """Owner (uncompressed, lower case), type, TTL in seconds, and where its data start and end in the message."""
-
-
-class Malformed(Exception):  # noqa: N818  a verdict on bytes from outside
-    """The bytes are no DNS message, or not the one expected."""
 
 
 class Head:
@@ -106,7 +87,7 @@ def read_name(message: bytes, at: int, known: dict[int, bytes]) -> tuple[bytes, 
     for offset, label in reversed(parts):
         tail = label.lower() + tail
         known[offset] = tail
-    if len(tail) > _NAME_MAX:
+    if len(tail) > NAME_BYTES_MAX:
         raise Malformed("a name is too long")
     known[start] = tail
     return tail, after
@@ -150,22 +131,3 @@ def soa_serial(message: bytes, record: Record, known: dict[int, bytes]) -> int:
     if at + 20 != record[4]:
         raise Malformed("a SOA record has the wrong length")
     return int.from_bytes(message[at : at + 4], "big")
-
-
-def split_strings(data: bytes) -> tuple[bytes, ...]:
-    """The strings of TXT data, each of 0 to 255 bytes (RFC 1035 section 3.3.14). Raises :class:`Malformed`."""
-    if data and data[0] == len(data) - 1:
-        return (data[1:],)
-    strings, at = [], 0
-    while at < len(data):
-        end = at + 1 + data[at]
-        strings.append(data[at + 1 : end])
-        at = end
-    if at != len(data) or not strings:
-        raise Malformed("TXT strings and their length differ")
-    return tuple(strings)
-
-
-def join_strings(strings: tuple[bytes, ...]) -> bytes:
-    """TXT data of strings. Raises ``ValueError`` for one over 255 bytes."""
-    return b"".join([bytes((len(string),)) + string for string in strings])

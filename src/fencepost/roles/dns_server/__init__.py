@@ -5,7 +5,7 @@ that a BIND, Knot or PowerDNS, or secondaries that follow it, take its place by 
 this installs from PyPI; hence ours, in a dozen small modules:
 
     server    sockets, connections, start and stop       handler   message in, answer or later work out
-    request   header, EDNS, where sections are           wire      names, numbers, records
+    request   header, EDNS, where sections are           wire      names, records, serials
     lookup    what the domain says                       answers   the same as wire, kept and patched
     updates   RFC 2136                                   signatures  RFC 8945
     transfers RFC 5936, RFC 1995                         notices   RFC 1996

@@ -16,10 +16,11 @@ from collections.abc import Callable, Iterable
 from itertools import accumulate
 from typing import Protocol
 
+from fencepost.core.dns_numbers import AAAA, HEADER_BYTES, NOERROR, NXDOMAIN, A
+
 from .contents import Contents, RecordSet
 from .lookup import Found
 from .weights import choose, endpoint_of, weights_of
-from .wire import AAAA, HEADER_BYTES, NOERROR, NXDOMAIN, A
 
 KEPT_BYTES_MAX = 16 << 20
 """Kept answers' own bytes; past that all are dropped and made again as they are asked for."""

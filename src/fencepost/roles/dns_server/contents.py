@@ -16,7 +16,9 @@ from typing import TypeVar
 
 from msgspec import Struct
 
-from .wire import NAMED, NS, SOA, same_as
+from fencepost.core.dns_numbers import NS, SOA
+
+from .wire import NAMED, same_as
 
 T = TypeVar("T")
 

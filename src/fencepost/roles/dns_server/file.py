@@ -22,10 +22,10 @@ from typing import IO
 import msgspec
 from msgspec import Struct
 
+from fencepost.core.dns_numbers import SOA
 from fencepost.ports import Misconfigured, Unavailable
 
 from .contents import Change, Contents, Node, RecordSet, find, soa_serial
-from .wire import SOA
 
 SCHEMA_VERSION = 1
 APPLICATION_ID = 0x46505A31  # "FPZ1": tells a domain's file from any other SQLite file

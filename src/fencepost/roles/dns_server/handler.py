@@ -18,18 +18,7 @@ from concurrent.futures import Executor
 
 from msgspec import Struct
 
-from fencepost.ports import PortError
-
-from .answers import Answer, Draw, Kept, build, key_of
-from .contents import Change, Contents, domain_of, record_wire
-from .counters import Counters, count
-from .file import DomainFile
-from .lookup import look_up
-from .request import Request, opt_record, read_request, respond, respond_bare, wrong_version
-from .signatures import Keys, Refusal, Signer
-from .transfers import client_serial, messages, since, whole
-from .updates import Refuse, plan_update
-from .wire import (
+from fencepost.core.dns_numbers import (
     AXFR,
     FORMERR,
     HEADER_BYTES,
@@ -49,8 +38,19 @@ from .wire import (
     SOA,
     UPDATE,
     Malformed,
-    newer,
 )
+from fencepost.ports import PortError
+
+from .answers import Answer, Draw, Kept, build, key_of
+from .contents import Change, Contents, domain_of, record_wire
+from .counters import Counters, count
+from .file import DomainFile
+from .lookup import look_up
+from .request import Request, opt_record, read_request, respond, respond_bare, wrong_version
+from .signatures import Keys, Refusal, Signer
+from .transfers import client_serial, messages, since, whole
+from .updates import Refuse, plan_update
+from .wire import newer
 
 # Flags and counts of an ordinary query: RD, AD and CD as they like, one question, at most an OPT.
 _ORDINARY = frozenset(

@@ -7,8 +7,9 @@ followed as long as it stays within the same domain. ANY gets one record set (RF
 
 from msgspec import Struct
 
+from fencepost.core.dns_numbers import AAAA, ANY, CNAME, DS, NOERROR, NS, NXDOMAIN, SOA, A
+
 from .contents import Contents, Node, RecordSet, find
-from .wire import AAAA, ANY, CNAME, DS, NOERROR, NS, NXDOMAIN, SOA, A
 
 _CHAIN_MAX = 8
 

@@ -10,10 +10,11 @@ import ipaddress
 import secrets
 from collections.abc import Callable, Iterable
 
+from fencepost.core.dns_numbers import HEADER_BYTES, NOTIFY
+
 from .contents import RecordSet
 from .counters import Counters, count
 from .settings import DnsServerSettings, split_address
-from .wire import HEADER_BYTES, NOTIFY
 
 Address = tuple[str, int]
 

@@ -6,15 +6,9 @@ stranger's 64 KiB costs one cheap walk.
 
 from msgspec import Struct
 
-from .wire import (
-    BADVERS,
-    HEADER_BYTES,
-    OPT,
-    TSIG,
-    Malformed,
-    skip_name,
-    skip_record,
-)
+from fencepost.core.dns_numbers import BADVERS, HEADER_BYTES, OPT, TSIG, Malformed
+
+from .wire import skip_name, skip_record
 
 UDP_SIZE = 1_232
 """Largest answer over UDP, whatever the client offers: what crosses every path unfragmented (DNS flag day 2020)."""

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from fencepost.core.dns_numbers import AAAA, HEADER_BYTES, NAME_BYTES_MAX, NS, SOA, A
 from fencepost.ports import Misconfigured
 
 from .answers import Draw
@@ -26,7 +27,7 @@ from .handler import Handler, Later
 from .notices import Notices
 from .settings import DnsServerSettings, allowed_address, split_address
 from .signatures import Keys
-from .wire import AAAA, HEADER_BYTES, NAME_BYTES_MAX, NS, SOA, A, name_to_wire, serial_after
+from .wire import name_to_wire, serial_after
 
 _WAKE_MESSAGES = 64
 _LATER_MAX = 64

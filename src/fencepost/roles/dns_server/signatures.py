@@ -18,10 +18,11 @@ import dns.tsig
 from dns.rdtypes.ANY.TSIG import TSIG as SignatureData  # noqa: N811  it is a class, named like the type
 from msgspec import Struct
 
+from fencepost.core.dns_numbers import BADKEY, BADSIG, BADTIME, NOTAUTH, Malformed
 from fencepost.ports import Misconfigured
 
 from .request import Request, respond
-from .wire import BADKEY, BADSIG, BADTIME, NOTAUTH, Malformed, read_name
+from .wire import read_name
 
 FUDGE_S = 300
 """Seconds that clocks may differ (RFC 8945 section 10)."""

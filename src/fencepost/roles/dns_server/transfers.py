@@ -7,10 +7,12 @@ answers nor piles up in memory. Each message repeats the question, so that owner
 
 from collections.abc import Iterable, Iterator
 
+from fencepost.core.dns_numbers import HEADER_BYTES, SOA, Malformed
+
 from .contents import Contents, record_head, record_wire
 from .request import Request, opt_record
 from .signatures import SIGNATURE_BYTES_MAX
-from .wire import HEADER_BYTES, SOA, Malformed, read_record
+from .wire import read_record
 
 MESSAGE_BYTES = 32_768
 """Records of one message; a longer one would hold up other answers for more than a millisecond or two."""

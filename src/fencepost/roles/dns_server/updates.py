@@ -9,6 +9,30 @@ question is answered. Pure: a request and the domain's contents in, a :class:`Ch
 
 from collections.abc import Callable, Mapping
 
+from fencepost.core.dns_numbers import (
+    ANY,
+    CLASS_ANY,
+    CLASS_NONE,
+    CNAME,
+    DNAME,
+    DNSKEY,
+    FORMERR,
+    IN,
+    NOTZONE,
+    NS,
+    NSEC,
+    NSEC3,
+    NSEC3PARAM,
+    NXDOMAIN,
+    NXRRSET,
+    OPT,
+    REFUSED,
+    RRSIG,
+    SOA,
+    YXDOMAIN,
+    YXRRSET,
+)
+
 from .contents import (
     Change,
     Contents,
@@ -23,36 +47,7 @@ from .contents import (
     with_serial,
 )
 from .request import Request
-from .wire import (
-    ANY,
-    CLASS_ANY,
-    CLASS_NONE,
-    CNAME,
-    DNAME,
-    DNSKEY,
-    FORMERR,
-    IN,
-    NAMED,
-    NOTZONE,
-    NS,
-    NSEC,
-    NSEC3,
-    NSEC3PARAM,
-    NXDOMAIN,
-    NXRRSET,
-    OPT,
-    REFUSED,
-    RRSIG,
-    SOA,
-    YXDOMAIN,
-    YXRRSET,
-    RawRecord,
-    newer,
-    read_data,
-    read_record,
-    same_as,
-    serial_after,
-)
+from .wire import NAMED, RawRecord, newer, read_data, read_record, same_as, serial_after
 
 # Signing belongs to the primary, and a redirection of whole subtrees (RFC 6672) would need answers we don't make.
 _UNSERVED = frozenset((DNAME, DNSKEY, RRSIG, NSEC, NSEC3, NSEC3PARAM))

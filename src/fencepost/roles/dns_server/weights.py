@@ -9,10 +9,10 @@ same transaction. The numbers drawn are arguments: the choice itself is pure.
 import ipaddress
 from collections.abc import Sequence
 
+from fencepost.core.dns_numbers import TXT, A, Malformed, split_strings
 from fencepost.core.fence import Marker
 
 from .contents import Contents, RecordSet, find
-from .wire import TXT, A, Malformed, split_strings
 
 ADDRESSES_MAX = 8
 """Addresses in one weighted answer."""

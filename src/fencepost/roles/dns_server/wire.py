@@ -1,4 +1,4 @@
-"""DNS on the wire: numbers, names and records read out of a message without trusting a byte of it.
+"""DNS on the wire: names, records and serials, read out of a message without trusting a byte of it.
 
 Names are handled uncompressed, as length-prefixed labels up to the root (RFC 1035 section 3.1). A length byte is at
 most 63, below every letter, so ``bytes.lower()`` of such a name is exactly its lower-case form (RFC 4343), and names
@@ -10,38 +10,35 @@ a pointer must go strictly backward and a name may follow 127 of them, so that n
 
 from msgspec import Struct
 
-HEADER_BYTES = 12
-MESSAGE_MAX = 65_535
-NAME_BYTES_MAX = 255
+from fencepost.core.dns_numbers import (
+    AAAA,
+    AFSDB,
+    CAA,
+    CNAME,
+    DNAME,
+    HEADER_BYTES,
+    KX,
+    MX,
+    NAME_BYTES_MAX,
+    NS,
+    PTR,
+    RP,
+    RT,
+    SOA,
+    SRV,
+    TXT,
+    A,
+    Malformed,
+    split_strings,
+)
+
 _POINTERS_MAX = 127
-
-# RR types (IANA "Resource Record (RR) TYPEs").
-A, NS, CNAME, SOA, PTR, MX, TXT, RP, AFSDB, RT, AAAA, SRV, KX = 1, 2, 5, 6, 12, 15, 16, 17, 18, 21, 28, 33, 36
-DNAME, OPT, DS, RRSIG, NSEC, DNSKEY, NSEC3, NSEC3PARAM, TSIG, IXFR, AXFR, ANY, CAA = (
-    39, 41, 43, 46, 47, 48, 50, 51, 250, 251, 252, 255, 257,
-)  # fmt: skip
-
-# Classes, opcodes and response codes (RFC 1035, 1996, 2136, 6891).
-IN, CLASS_NONE, CLASS_ANY = 1, 254, 255
-QUERY, NOTIFY, UPDATE = 0, 4, 5
-NOERROR, FORMERR, SERVFAIL, NXDOMAIN, NOTIMP, REFUSED, YXDOMAIN, YXRRSET, NXRRSET, NOTAUTH, NOTZONE = range(11)
-BADVERS, BADSIG, BADKEY, BADTIME, BADTRUNC = 16, 16, 17, 18, 22
-
-RCODES = (
-    "NOERROR", "FORMERR", "SERVFAIL", "NXDOMAIN", "NOTIMP", "REFUSED",
-    "YXDOMAIN", "YXRRSET", "NXRRSET", "NOTAUTH", "NOTZONE",
-)  # fmt: skip
-"""Names of the response codes by number, for counters and log lines."""
 
 # Types whose data hold names: bytes before them, how many names, bytes after. Names there compare without case.
 NAMED = {
     NS: (0, 1, 0), CNAME: (0, 1, 0), PTR: (0, 1, 0), MX: (2, 1, 0), SOA: (0, 2, 20), RP: (0, 2, 0), AFSDB: (2, 1, 0),
     RT: (2, 1, 0), SRV: (6, 1, 0), KX: (2, 1, 0), DNAME: (0, 1, 0),
 }  # fmt: skip
-
-
-class Malformed(Exception):  # noqa: N818  says what the message is
-    """The bytes are no DNS message, or not the part of one that was asked for."""
 
 
 class RawRecord(Struct, frozen=True, gc=False):
@@ -172,18 +169,6 @@ def _read_named(message: bytes, record: RawRecord, known: dict[int, bytes]) -> b
         raise Malformed("data and its length differ")
     parts.append(message[at:end])
     return b"".join(parts)
-
-
-def split_strings(data: bytes) -> tuple[bytes, ...]:
-    """The strings of TXT data (RFC 1035 section 3.3.14). Raises :class:`Malformed`."""
-    strings, at = [], 0
-    while at < len(data):
-        end = at + 1 + data[at]
-        strings.append(data[at + 1 : end])
-        at = end
-    if at != len(data) or not strings:
-        raise Malformed("strings and their length differ")
-    return tuple(strings)
 
 
 def same_as(rtype: int, data: bytes) -> bytes:
