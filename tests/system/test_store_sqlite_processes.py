@@ -140,10 +140,10 @@ def test_a_writer_stopped_amid_a_write_is_named_and_ended(
     child = start("stopped", path)
 
     async def go() -> None:
-        store = SqliteStore.open(path)
-        assert await store.writer_stuck(SECOND) is None
+        store, lock = SqliteStore.open(path), WriteLock(path)
+        assert lock.stuck(SECOND, 0) is None
         until_stopped(child)
-        assert store.holder() == child.pid
+        assert lock.holder() == child.pid
         assert (await store.head()).number == 0
         ticks = 0
 
@@ -159,12 +159,12 @@ def test_a_writer_stopped_amid_a_write_is_named_and_ended(
         ticking.cancel()
         assert ticks > 2  # the loop went on while the write waited
         assert "kill -9` it" in refusal.value.hint
-        assert await store.writer_stuck(0) is None  # first look
-        assert await store.writer_stuck(0) == child.pid
+        assert lock.stuck(0, SECOND) is None  # first look
+        assert lock.stuck(0, 2 * SECOND) == child.pid
         child.kill()
         child.wait()
-        assert store.holder() is None
-        assert await store.writer_stuck(0) is None
+        assert lock.holder() is None
+        assert lock.stuck(0, 3 * SECOND) is None
         assert await store.put_config(b"one")
         assert (await store.head()).number == 0
         await store.close()

@@ -19,7 +19,6 @@ from fencepost.core.traffic.health import (
     PublishReport,
     Restarted,
     TargetsListed,
-    first_probe_after,
 )
 from fencepost.core.traffic.load_balancer import LoadBalancer, PoolSettings, ReportsRead, WriteMembership
 from fencepost.core.traffic.membership import SERVING, Listing, Member, Membership, Move, Override, State, Target
@@ -105,7 +104,7 @@ class PoolWorld:
         for place, zone in enumerate(ZONES):
             results = []
             for index, key in enumerate(keys):
-                offset = (first_probe_after(index, len(keys), interval) + place * interval // 3) % interval
+                offset = (interval * index // len(keys) + place * interval // 3) % interval
                 due = offset // STEP * STEP
                 if at % interval == due:
                     ok = answer(zone, key, at)

@@ -15,7 +15,6 @@ from fencepost.core.traffic.health import (
     PublishReport,
     Restarted,
     TargetsListed,
-    first_probe_after,
 )
 from fencepost.core.traffic.hysteresis import HealthSettings
 from fencepost.core.traffic.verdict import CheckerReport, ProbeResult, Suspicion, Verdict
@@ -114,14 +113,6 @@ def test_bodies_of_a_big_pool_are_spaced_by_their_cost() -> None:
     bench.wait(SECOND)
     assert len(bench.bodies) - bodies <= 10
     assert all(each.healthy is False for each in bench.bodies[-1].verdicts)
-
-
-def test_first_probes_are_spread_over_one_interval() -> None:
-    """envoy #4132: 10,000 targets at a start; in no tenth of the interval more than 1.1 times the even share."""
-    starts = [first_probe_after(place, 10_000, SETTINGS.interval_ns) for place in range(10_000)]
-    tenths = [start * 10 // SETTINGS.interval_ns for start in starts]
-    assert max(tenths.count(tenth) for tenth in range(10)) <= 1_100
-    assert max(starts) < SETTINGS.interval_ns
 
 
 def test_a_loop_that_was_blocked_takes_nobody_down() -> None:

@@ -9,7 +9,6 @@ import contextlib
 import os
 import secrets
 import sqlite3
-import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -21,7 +20,7 @@ from fencepost.adapters.store_sqlite.database import Database
 from fencepost.adapters.store_sqlite.inputs import Snapshot
 from fencepost.adapters.store_sqlite.watch import Waiter, Watch
 from fencepost.core.fence import Generation
-from fencepost.core.instant import Duration, Instant
+from fencepost.core.instant import Instant
 from fencepost.core.record_set import Content
 from fencepost.core.store import Head, Order, Plan, Row, stamped
 from fencepost.ports import Beat, Enacted, HistoryRow, Inputs, Unavailable
@@ -192,18 +191,6 @@ class SqliteStore:
         A store file that goes, comes back or is replaced is a change.
         """
         return Waiter(self._watch, reports=reports)
-
-    def holder(self) -> int | None:
-        """The other process that holds the write lock now; None if no other does. Never blocks."""
-        return self._database.lock.holder()
-
-    async def writer_stuck(self, longer_than: Duration) -> int | None:
-        """The process that has kept the write lock for longer than that, committing nothing: stopped, or worse.
-
-        To be called about each second: it goes by what it saw at its earlier calls. While it lasts, others can read and
-        can't write; ending that process frees the lock and loses nothing that was committed. Never blocks.
-        """
-        return self._database.lock.stuck(longer_than, time.monotonic_ns())
 
     async def close(self) -> None:
         """Let go of the file and end the threads."""

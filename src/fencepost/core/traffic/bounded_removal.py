@@ -1,12 +1,12 @@
 """The promise `bounded_removal`, judged from outside: rows in, a breach in words or nothing out.
 
-Simulator, tests and running roles show every row that was written to a witness. It looks at transitions only and uses
-nothing that the load balancer used to decide: it works like a leaking vessel. Each ordinary removal pours in its cost,
-time drains it at the refill's rate, and at no moment may it hold more than a burst. That is the same as: over every
-window, at most burst + rate x time.
+Whoever sees every row that was written shows them to a witness: today the tests, which run load balancers in virtual
+time. It looks at transitions only and uses nothing that the load balancer used to decide: it works like a leaking
+vessel. Each ordinary removal pours in its cost, time drains it at the refill's rate, and at no moment may it hold more
+than a burst. That is the same as: over every window, at most burst + rate x time.
 
 Awkward truth: the stamps of moves are their writers' clocks. Two writers an hour apart look like a breach, or hide one;
-so a running role's witness is a hint, and the simulator's, where there is one clock, is the proof.
+so it proves something only where there is one clock, and no running role asks it.
 """
 
 import msgspec

@@ -92,11 +92,6 @@ class PublishBeat(Effect, frozen=True, gc=False):
     beat: Beat
 
 
-def first_probe_after(place: int, targets: int, interval_ns: Duration) -> Duration:
-    """When the target at `place` (from 0) is first probed after a start: evenly over one interval (envoy #4132)."""
-    return interval_ns * place // max(targets, 1)
-
-
 class Checker(msgspec.Struct):
     """The decider of one checker for one pool. Events are those of this module and `Woke`.
 

@@ -192,16 +192,6 @@ def name_to_wire(text: str) -> bytes:
     return wire
 
 
-def name_to_text(wire: bytes) -> str:
-    """A name for people, without the final dot; bytes that aren't plain are escaped (RFC 1035 section 5.1)."""
-    labels, at = [], 0
-    while length := wire[at]:
-        label = wire[at + 1 : at + 1 + length]
-        labels.append("".join(chr(c) if 0x21 <= c < 0x7F and c not in b'."\\;()@$' else f"\\{c:03d}" for c in label))
-        at += length + 1
-    return ".".join(labels) or "."
-
-
 def parent(name: bytes) -> bytes:
     """The name without its first label; not to be asked of the root."""
     return name[name[0] + 1 :]
