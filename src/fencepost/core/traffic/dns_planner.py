@@ -294,5 +294,20 @@ def reason(standing: Standing, row: Row) -> str:
         marker = standing.live.marker
         generation = marker.generation if isinstance(marker, Marker) else NEVER
         return f"{standing.name}: adopts generation {generation}"
-    wanted: Wanted | None = standing.wanted
-    return f"{standing.name}: {wanted.why if wanted and wanted.why else 'as wanted'}"
+    return f"{standing.name}: {difference(standing.row, row, standing.wanted)}"
+
+
+def difference(old: Row | None, new: Row, wanted: Wanted | None) -> str:
+    """In a few words, what a row changes for callers."""
+    why = wanted.why if wanted is not None else ""
+    if old is None:
+        return "as wanted"
+    if old.hold is not None and new.hold is None:
+        return f"{old.hold.kind} released"
+    if (old.content.a, old.content.aaaa) != (new.content.a, new.content.aaaa):
+        return why or "other addresses"
+    if old.content.weights != new.content.weights:
+        return "a shift of weights"
+    if old.content.ttl != new.content.ttl:
+        return f"ttl {old.content.ttl} s -> {new.content.ttl} s"
+    return "as wanted"
