@@ -199,7 +199,7 @@ def next_row(standing: Standing, owner: str, number: int, now: Instant, mark: st
     else:
         # An adoption is spent by the commit: it stands in the row until a marker does, and in none after that.
         spent = marker is not None
-        made = structs.replace(made, replaced=replaced, adopt="" if spent or row is None else row.adopt)
+        made = structs.replace(made, replaced=replaced, adopt=row.adopt if row is not None and not spent else "")
     if row is None or adopts:
         return made
     told = (row.digest, row.released, row.adopt, row.replaced)
