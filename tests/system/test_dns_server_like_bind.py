@@ -6,9 +6,7 @@ can't tell them apart, which is what "BIND is one setting away" means.
 
 import os
 import random
-import shutil
 import signal
-import socket
 import subprocess
 import time
 from collections.abc import Iterator
@@ -23,8 +21,9 @@ import dns.update
 import dns.zone
 import pytest
 from dns_server_running import DOMAIN, HERE, SECRET, Running, new_update, running, settings_in
+from regions import free_port
+from secondaries import NAMED
 
-NAMED = shutil.which("named", path="/usr/sbin")
 UPDATES = 400
 NAMES = ("a", "b", "x.b", "*.w", "y.w", "c", "@")
 VALUES = {
@@ -45,9 +44,7 @@ pytestmark = pytest.mark.skipif(NAMED is None, reason="no named here")
 def bind(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
     """A BIND that is primary for the domain; gives its port."""
     path = tmp_path_factory.mktemp("bind")
-    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as sock:
-        sock.bind((HERE, 0))
-        port = int(sock.getsockname()[1])
+    port = free_port()
     (path / "example.zone").write_text(
         f"$ORIGIN {DOMAIN}\n@ 300 SOA ns hostmaster 1 3600 60 604800 5\n@ 300 NS ns\nns 300 A {HERE}\n"
     )

@@ -1,7 +1,6 @@
 """Zone transfers and notices of the embedded DNS server, and real secondaries that follow it."""
 
 import os
-import shutil
 import signal
 import socket
 import subprocess
@@ -19,9 +18,9 @@ import dns.rrset
 import dns.xfr
 import dns.zone
 import pytest
-from dns_server_running import DOMAIN, HERE, KEY, SECRET, Running, new_update, running, settings_in
-
-NAMED, KNOTD = shutil.which("named", path="/usr/sbin"), shutil.which("knotd", path="/usr/sbin")
+from dns_server_running import DOMAIN, HERE, KEY, Running, new_update, running, settings_in
+from regions import free_port
+from secondaries import KNOTD, NAMED, bind, knot
 
 
 @pytest.fixture
@@ -246,65 +245,15 @@ def _eventually(true: Callable[[], bool], patience_s: float = 20) -> None:
         time.sleep(0.02)
 
 
-def _free_port() -> int:
-    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as sock:
-        sock.bind((HERE, 0))
-        return int(sock.getsockname()[1])
-
-
-def _bind(path: Path, primary: int, port: int) -> list[str]:
-    (path / "named.conf").write_text(f'''
-key "writer" {{ algorithm hmac-sha256; secret "{SECRET}"; }};
-options {{ directory "{path}"; listen-on port {port} {{ {HERE}; }}; listen-on-v6 {{ none; }}; pid-file none;
-    session-keyfile "{path}/session.key"; recursion no; notify no; min-refresh-time 1; tcp-clients 10; }};
-controls {{ }};
-zone "example.test" {{ type secondary; masterfile-format text; file "{path}/copy.zone";
-    primaries {{ {HERE} port {primary} key "writer"; }}; }};
-''')
-    return [str(NAMED), "-g", "-n", "1", "-c", str(path / "named.conf")]
-
-
-def _knot(path: Path, primary: int, port: int) -> list[str]:
-    (path / "knot.conf").write_text(f"""
-server:
-    rundir: {path}
-    listen: {HERE}@{port}
-    udp-workers: 1
-    tcp-workers: 1
-    background-workers: 1
-database:
-    storage: {path}
-key:
-  - id: writer
-    algorithm: hmac-sha256
-    secret: {SECRET}
-remote:
-  - id: primary
-    address: {HERE}@{primary}
-    key: writer
-acl:
-  - id: told
-    address: {HERE}
-    action: notify
-zone:
-  - domain: example.test
-    storage: {path}
-    file: {path}/copy.zone
-    master: primary
-    acl: told
-""")
-    return [str(KNOTD), "-c", str(path / "knot.conf")]
-
-
 @pytest.mark.parametrize(("program", "configure"), [
-    pytest.param(NAMED, _bind, id="BIND", marks=pytest.mark.skipif(NAMED is None, reason="no named here")),
-    pytest.param(KNOTD, _knot, id="Knot", marks=pytest.mark.skipif(KNOTD is None, reason="no knotd here")),
+    pytest.param(NAMED, bind, id="BIND", marks=pytest.mark.skipif(NAMED is None, reason="no named here")),
+    pytest.param(KNOTD, knot, id="Knot", marks=pytest.mark.skipif(KNOTD is None, reason="no knotd here")),
 ])  # fmt: skip
 def test_a_real_secondary_follows(
     tmp_path: Path, program: str, configure: Callable[[Path, int, int], list[str]]
 ) -> None:
     """BIND and Knot take the domain whole, then each change by NOTIFY and IXFR, all of it signed."""
-    port = _free_port()
+    port = free_port()
     where = tmp_path / "secondary"
     where.mkdir()
     with running(settings_in(tmp_path, notify=(f"{HERE}:{port}",), notify_wait_s=0.2)) as server:
