@@ -22,6 +22,7 @@ from fencepost.core.store import Head, Row
 from fencepost.core.traffic.dns_enactor import DnsEnactor, EnactorSettings
 from fencepost.core.zone import Batch, Change, Live
 from fencepost.ports import DnsPort, Enacted, HistoryRow, PortError, StorePort
+from fencepost.roles.history import tell
 from fencepost.roles.local_file import LocalFile
 from fencepost.roles.loop import Condition, Drill, drive, first_of
 from fencepost.roles.unsettled import Unsettled
@@ -99,7 +100,7 @@ class EnactorHands:
                         f" Nothing was written; it had last read {ago} s before.",
                     )
                 )
-        await self.note(rows)
+        await tell(self.store, rows)
 
     async def read_rows(self) -> Event:
         """Bring the mirror of the newest rows up to date."""
@@ -180,7 +181,7 @@ class EnactorHands:
             await self.store.put_findings(self.settings.name, self.found)
         except PortError as error:
             log.debug("findings not stored: %s", error)
-        await self.note(news)
+        await tell(self.store, news)
 
     async def commit(self, batch: Batch) -> Event:
         """One transaction; afterwards each of its endpoints is looked at again."""
@@ -227,21 +228,11 @@ class EnactorHands:
             await self.store.note_enacted(done)
         except PortError as error:
             log.debug("enactments not stored: %s", error)
-        await self.note(rows)
+        await tell(self.store, rows)
 
     def history(self, kind: str, name: str, text: str) -> HistoryRow:
         """A line of history by this enactor."""
         return HistoryRow(kind, name, self.settings.name, text, time.time_ns())
-
-    async def note(self, rows: list[HistoryRow]) -> None:
-        """Write history if the store takes it."""
-        for row in rows:
-            log.info("%s %s", row.on, row.text)
-        if rows:
-            try:
-                await self.store.note(rows)
-            except PortError as error:
-                log.debug("history not stored: %s", error)
 
     def remember_some(self) -> None:
         """Before a sleep: put what was read and is whole into the local file, a bounded number at a time."""

@@ -18,6 +18,7 @@ from fencepost.ports import DnsPort, HistoryRow, Inputs, PortError, StorePort
 from fencepost.roles import clock
 from fencepost.roles.configuration import Loaded, decode
 from fencepost.roles.domains import Domains
+from fencepost.roles.history import tell
 from fencepost.roles.loop import Condition
 from fencepost.roles.overrides import of_pool
 from fencepost.settings.core_settings import listed_targets, pool_settings
@@ -148,13 +149,7 @@ class LoadBalancers:
         if before is not None and after.panic != before.panic:
             words = "fail open: too much looks dead at once, nothing is removed" if after.panic else "fail open is over"
             rows.append(self.history("finding", pool, words))
-        for row in rows:
-            log.info("%s %s", row.on, row.text)
-        if rows:
-            try:
-                await self.store.note(rows)
-            except PortError as error:
-                log.debug("history not stored: %s", error)
+        await tell(self.store, rows)
 
     def line(self, pool: str, move: Move, row: Membership) -> HistoryRow | None:
         """A move in words; None for what needs no line (a pool's first targets)."""

@@ -19,9 +19,10 @@ from fencepost.core.store import Head, Order, Plan, Row, Wanted
 from fencepost.core.traffic.desired import desired
 from fencepost.core.traffic.dns_planner import DnsPlanner, PlannerSettings, gathered_at, needs_adoption
 from fencepost.core.traffic.membership import Membership
-from fencepost.ports import DnsPort, HistoryRow, Inputs, PortError, StorePort
+from fencepost.ports import DnsPort, HistoryRow, Inputs, StorePort
 from fencepost.roles.configuration import decode
 from fencepost.roles.domains import Domains
+from fencepost.roles.history import note
 from fencepost.roles.loop import Condition, Drill, drive, first_of
 from fencepost.settings.schema import Endpoint
 
@@ -185,10 +186,7 @@ class PlannerHands:
         names = ", ".join(row.name.partition(".")[0] for row in plan.rows[:5]) + (" ..." if len(plan.rows) > 5 else "")
         text = f"plan {plan.number}: {'; '.join(reasons)} ({names})"
         log.info("%s", text)
-        try:
-            await self.store.note([HistoryRow("plan", names, self.settings.name, text, time.time_ns())])
-        except PortError as error:
-            log.debug("history not stored: %s", error)
+        await note(self.store, [HistoryRow("plan", names, self.settings.name, text, time.time_ns())])
         return Published()
 
 
