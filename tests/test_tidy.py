@@ -48,8 +48,8 @@ DECIDERS = {
     "DnsPlanner": "fencepost.core.traffic.dns_planner",
     "Janitor": "fencepost.core.traffic.janitor",
 }
-DRIVERS = ("world", "roles", "simulator")
-"""Who runs deciders: the world (walked by explorer and simulator), the roles' loop, the simulator itself."""
+DRIVERS = ("world", "roles")
+"""Who runs deciders: the world, which the explorer walks, and the roles' loop."""
 
 
 def python_files(*places: str) -> list[Path]:
@@ -107,7 +107,7 @@ def imported(path: Path) -> Iterator[tuple[str, int]]:
 
 @pytest.mark.parametrize("package", PURE)
 def test_deciders_have_no_clock_chance_or_io(package: str) -> None:
-    """The same class runs in production, in the simulator and under the explorer only if it has nothing of its own."""
+    """The same class runs in production, in virtual time and under the explorer only if it has nothing of its own."""
     wrong = [
         f"{shown(path, line)} imports {module}"
         for path in python_files(f"src/fencepost/{package}")
@@ -228,37 +228,24 @@ def defined(name: str) -> list[Path]:
 
 @pytest.mark.parametrize("decider", DECIDERS)
 def test_every_driver_runs_the_very_same_decider(decider: str) -> None:
-    """Nothing is modelled twice: roles, explorer and simulator import one class, which is defined once."""
+    """Nothing is modelled twice: roles and explorer import one class, which is defined once."""
     module = DECIDERS[decider]
     assert defined(decider) == [SOURCE.joinpath(*module.split(".")[1:]).with_suffix(".py")]
     for driver in DRIVERS:
-        files = python_files(f"src/fencepost/{driver}")
-        if driver == "simulator" and not any(tree(path).body for path in files):
-            continue  # walks the world, or isn't there: then there is nothing that could differ
         sources = {
             node.module
-            for path in files
+            for path in python_files(f"src/fencepost/{driver}")
             for node in ast.walk(tree(path))
             if isinstance(node, ast.ImportFrom) and any(alias.name == decider for alias in node.names)
         }
-        allowed = {module} if driver != "simulator" else {module, "fencepost.world.region"}
-        assert sources <= allowed, (driver, sources)
-        assert sources or driver == "simulator", f"{driver} runs no {decider}"
+        assert sources == {module}, (driver, sources)
 
 
-def test_unsafe_variants_stay_where_the_incident_is_replayed() -> None:
-    """No setting can turn a decider that ships into the one of October 2025: nothing that runs imports it."""
+def test_unsafe_variants_stay_in_tests() -> None:
+    """No setting can turn a decider that ships into the one of October 2025: it isn't there."""
     wrong = [
-        f"{shown(path, line)} imports {module}"
-        for package in ("core", "world", "roles", "adapters", "settings", "simulator", "explorer")
-        for path in python_files(f"src/fencepost/{package}")
-        for module, line in imported(path)
-        if module.startswith("fencepost.incident")
-    ]
-    wrong += [
         f"{shown(path, node.lineno)} {node.name}"
         for path in python_files("src")
-        if "incident" not in path.parts
         for node in ast.walk(tree(path))
         if isinstance(node, ast.ClassDef | ast.FunctionDef)
         and any(
@@ -269,7 +256,7 @@ def test_unsafe_variants_stay_where_the_incident_is_replayed() -> None:
 
 
 def test_the_tree_is_the_import_order() -> None:
-    """import-linter: cli and web, assembly, roles and their like, world and ports and settings, core."""
+    """import-linter: cli, assembly, roles and their like, world and ports and settings, core."""
     command = [str(Path(sys.executable).parent / "lint-imports"), "--no-cache"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stdout + done.stderr

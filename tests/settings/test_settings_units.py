@@ -23,7 +23,7 @@ from fencepost.settings.units import (
     [("500ms", 5 * 10**8), ("10s", 10**10), ("1.5s", 15 * 10**8), ("5m", 3 * 10**11), ("7d", 7 * NS["d"]), ("0s", 0)],
 )
 def test_durations_are_nanoseconds(text: str, ns: int) -> None:
-    """No float on the way, so that no rounding differs between simulator and role."""
+    """No float on the way, so that no rounding differs between explorer and role."""
     assert duration_ns(text) == ns
 
 

@@ -1,7 +1,7 @@
 """Jitter as a hash of what it is for, so that it needs no state and replays.
 
-Two enactors backing off after the same refusal must not meet again at the same instant; a simulation must come out the
-same twice. A hash of (who, what, attempt) gives both.
+Two enactors backing off after the same refusal must not meet again at the same instant; a test in virtual time must
+come out the same twice. A hash of (who, what, attempt) gives both.
 """
 
 from hashlib import blake2b

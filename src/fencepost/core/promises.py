@@ -1,4 +1,4 @@
-"""The promises about DNS, and what is needed to check them: shared by the explorer, the simulator and running roles.
+"""The promises about DNS, and what is needed to check them: shared by the explorer and running roles.
 
 ``never_backward`` and ``hold_stands`` speak of the last enacted generation and hold. That is remembered by the marker,
 and by the newest row where the marker is gone; when the last that remembers is destroyed by hand, the memory falls with

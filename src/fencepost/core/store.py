@@ -124,7 +124,7 @@ class Plan(Struct, frozen=True, gc=False):
 
 
 class Tables(Struct, frozen=True, gc=False):
-    """A store as one value, for the simulator and the explorer. ``rows`` is newest first for each name."""
+    """A store as one value, for the explorer and the reference. ``rows`` is newest first for each name."""
 
     head: Head
     rows: tuple[Row, ...] = ()

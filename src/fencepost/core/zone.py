@@ -1,9 +1,9 @@
 """A domain's endpoints as a DNS provider holds them, and the fenced transaction: the reference semantics.
 
 Every provider adapter must behave as :func:`transact` does (``tests/contracts`` runs one suite over all of them), and
-the simulator and explorer run on it directly. It is the rule *exact*: a change requires the exact marker **and** the
-exact addresses as read, or their absence. Requiring the marker alone isn't enough: a writer that saw "no marker" could
-come after another had written and someone had then deleted the marker by hand; the addresses give it away.
+the explorer runs on it directly. It is the rule *exact*: a change requires the exact marker **and** the exact addresses
+as read, or their absence. Requiring the marker alone isn't enough: a writer that saw "no marker" could come after
+another had written and someone had then deleted the marker by hand; the addresses give it away.
 
 TTL can't be required by RFC 2136 (section 2.4.2 ignores it), so it isn't part of what is exact.
 """

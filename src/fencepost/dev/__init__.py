@@ -1,0 +1,1 @@
+"""What the sample region is made of: its file, and targets that can be made sick."""

@@ -1,0 +1,1 @@
+"""Every interleaving of a region's moves, to a bound, in search of a broken promise: ``fencepost explore``."""

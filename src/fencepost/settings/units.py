@@ -1,8 +1,8 @@
 """Durations, shares and rates: text to integers and back.
 
 Everything inside counts in integers: nanoseconds, and millionths of a share (ppm), so that no rounding differs between
-the simulator, the explorer and a running role. Numbers without a unit are refused: an interval of ``10`` has been ten
-seconds to one reader and ten milliseconds to another.
+explorer and running role. Numbers without a unit are refused: an interval of ``10`` has been ten seconds to one reader
+and ten milliseconds to another.
 """
 
 import re

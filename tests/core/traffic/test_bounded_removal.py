@@ -306,7 +306,7 @@ def going(count: int, gone: int, at: Instant, **fields: object) -> Membership:
     ],
 )
 def test_a_witness_sees_each_way_to_break_the_promise(before: Membership, after: Membership, wrong: str | None) -> None:
-    """Promise `bounded_removal` as simulator and roles judge it: from the rows alone."""
+    """Promise `bounded_removal`, judged from the rows alone."""
     _, breach = saw(Witness(), before, after, SAFETY)
     assert (breach is None) if wrong is None else (breach is not None and wrong in breach)
 
