@@ -5,5 +5,6 @@
     dns_planner              desired
     dns_enactor, janitor
 
-`membership` is the row between the two halves, and `allowance` tells people what the limits leave; `bounded_removal` judges the first half from outside.
+`membership` is the row between the two halves, and `allowance` tells people what the limits leave of it;
+`bounded_removal` judges the first half from outside.
 """
