@@ -35,7 +35,7 @@ from typing import Any, TypeAlias, cast
 
 import msgspec
 
-from fencepost.adapters.probe_schedule import Lane, Rounds, lane_limit, phases
+from fencepost.adapters.probe_schedule import Lane, Rounds, lane_limit, phases, until_tick
 
 MS = 1_000_000
 LINGER_ZERO = struct.pack("ii", 1, 0)
@@ -268,15 +268,15 @@ class Prober:
         count, interval_ns = len(self._states), self.settings.interval_ns
         self._per_tick = 1 + -(-2 * count * self.tick_ns // interval_ns)
         files = resource.getrlimit(resource.RLIMIT_NOFILE)[0] - FILES_KEPT_BACK
+        if self._timer is not None:
+            self._arm(now, until_tick(now, self.tick_ns))  # some may be due before the tick that was waited for
         limit = self.settings.in_flight or lane_limit(count, interval_ns, self.settings.timeout_ns, files)
         self._live.limit = self._suspect.limit = limit
 
     def _tick(self) -> None:
         now = time.monotonic_ns()
         self._lag_ns += self._lost(now)
-        self._tick_due_ns = now + self.tick_ns
-        # Armed first, so that an error below (in the callback, say) can't end the probing.
-        self._timer = asyncio.get_running_loop().call_later(self.tick_ns / 1e9, self._tick)
+        self._arm(now, until_tick(now, self.tick_ns))  # first, so that an error below can't end the probing
         started_before = now - self.settings.timeout_ns
         while self._deadlines and (self._deadlines[0].done or self._deadlines[0].started_ns <= started_before):
             self._deadlines.popleft().finish(False, self._out_of_time)
@@ -289,6 +289,21 @@ class Prober:
         if self._results:
             batch, self._results = self._results, []
             self._on_results(batch)
+        self._rest(now)
+
+    def _arm(self, now: int, wait_ns: int) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._tick_due_ns = now + wait_ns
+        self._timer = asyncio.get_running_loop().call_later(wait_ns / 1e9, self._tick)
+
+    def _rest(self, now: int) -> None:
+        """Skip the ticks that would find nothing to do: most of what a quiet checker costs is waking up."""
+        if self._timer is None or self.in_flight or self._live.waiting or self._suspect.waiting:
+            return
+        due_ns = min(self._rounds.next_due_ns(now + self.settings.interval_ns), now + self.settings.interval_ns)
+        if due_ns - now > 2 * self.tick_ns:
+            self._arm(now, due_ns - now + until_tick(due_ns, self.tick_ns) % self.tick_ns)
 
     def _lost(self, now: int) -> int:
         """Nanoseconds by which a tick is late; up to one tick is ordinary."""

@@ -45,6 +45,15 @@ def jitter_ns(key: str, salt: str, turn: int, interval_ns: int) -> int:
     return jitter(interval_ns * JITTER_PERCENT // 100, salt, key, turn) if turn else 0
 
 
+def until_tick(now: int, tick_ns: int) -> int:
+    """How long to wait for the next tick, half to one and a half: those of all a process's probers fall together.
+
+    Most of what a quiet checker costs is waking up, and four timers that end at once wake it once.
+    """
+    wait_ns = tick_ns - now % tick_ns
+    return wait_ns if wait_ns >= tick_ns // 2 else wait_ns + tick_ns
+
+
 def lane_limit(targets: int, interval_ns: int, timeout_ns: int, files: int) -> int:
     """How many probes a lane may have in flight: rate x timeout and a quarter, within half of the `files` there are."""
     needed = -(-targets * timeout_ns * 5 // (interval_ns * 4)) + SPARE_IN_FLIGHT
@@ -79,6 +88,10 @@ class Rounds(Generic[T]):
             return None
         due_ns, _, turn, key, first_ns, target = heappop(self._heap)
         return due_ns, turn, key, first_ns, target
+
+    def next_due_ns(self, otherwise: int) -> int:
+        """When the next one is due; ``otherwise`` if there is none."""
+        return self._heap[0][0] if self._heap else otherwise
 
     def next_round(self, now: int, turn: int, key: str, first_ns: int, target: T) -> None:
         """Put a target back for the round after `turn`, or for the first after `now` if rounds were missed."""
