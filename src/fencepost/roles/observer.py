@@ -41,6 +41,7 @@ AGAIN_S = 0.02
 SERIAL_S = 0.1
 AGAIN_MOST = 16
 """So many endpoints are looked at again at the short interval."""
+QUESTIONS_KEPT = 4096
 EDNS_BYTES = 1232
 """What fits every path without fragments (dnsflagday.net/2020); a longer answer comes over TCP."""
 
@@ -64,6 +65,30 @@ class Unanswered(Exception):  # noqa: N818  an outcome that is counted, not an e
     """A question that wasn't answered; its text says how."""
 
 
+class Question:
+    """A question as it is sent (``wire``, without its id), and the last reply to it, read once.
+
+    Most replies say what the last one said, byte for byte; then they aren't read again.
+    """
+
+    def __init__(self, name: str, rtype: dns.rdatatype.RdataType) -> None:
+        self.query = dns.message.make_query(name, rtype, use_edns=0, payload=EDNS_BYTES, id=0)
+        self.query.flags &= ~dns.flags.RD
+        self.wire = self.query.to_wire()[2:]
+        self.reply = b""
+        self.answer: dns.rrset.RRset | None = None
+
+    def judged(self, reply: dns.message.Message) -> dns.rrset.RRset | None:
+        """The record set in a reply. Raises ValueError or :class:`Unanswered` if it says nothing about the question."""
+        reply.id = self.query.id
+        if not self.query.is_response(reply):
+            raise ValueError("it answers another question")
+        if reply.rcode() not in (dns.rcode.NOERROR, dns.rcode.NXDOMAIN):
+            raise Unanswered(dns.rcode.to_text(reply.rcode()))
+        asked = self.query.question[0]
+        return reply.get_rrset(reply.answer, asked.name, asked.rdclass, asked.rdtype)
+
+
 class Asker(asyncio.DatagramProtocol):
     """A DNS client of one server: one connected UDP socket, opened when first needed and anew after an error."""
 
@@ -74,39 +99,51 @@ class Asker(asyncio.DatagramProtocol):
         self._transport: asyncio.DatagramTransport | None = None
         self._opening = asyncio.Lock()
         self._waiting: dict[int, asyncio.Future[bytes]] = {}
+        self._questions: dict[tuple[str, dns.rdatatype.RdataType], Question] = {}
         self._next_id = time.monotonic_ns() & 0xFFFF
 
     async def ask(self, name: str, rtype: dns.rdatatype.RdataType) -> dns.rrset.RRset | None:
         """The record set, or None where there is none. Raises :class:`Unanswered`."""
-        query = dns.message.make_query(name, rtype, use_edns=0, payload=EDNS_BYTES, id=self._new_id())
-        query.flags &= ~dns.flags.RD
+        question = self._question(name, rtype)
         try:
-            reply = await self._exchange(query)
+            return await self._answer(question)
         except TimeoutError:
             raise Unanswered(f"no answer within {self.timeout_s:g} s") from None
         except (OSError, EOFError) as error:
             raise Unanswered(str(error) or type(error).__name__) from None
         except (dns.exception.DNSException, ValueError) as error:
             raise Unanswered(f"an unreadable answer: {error}") from None
-        if reply.rcode() not in (dns.rcode.NOERROR, dns.rcode.NXDOMAIN):
-            raise Unanswered(dns.rcode.to_text(reply.rcode()))
-        return reply.get_rrset(reply.answer, dns.name.from_text(name), query.question[0].rdclass, rtype)
 
-    async def _exchange(self, query: dns.message.Message) -> dns.message.Message:
+    def _question(self, name: str, rtype: dns.rdatatype.RdataType) -> Question:
+        found = self._questions.get((name, rtype))
+        if found is None:
+            if len(self._questions) >= QUESTIONS_KEPT:
+                self._questions.clear()
+            found = self._questions[name, rtype] = Question(name, rtype)
+        return found
+
+    async def _answer(self, question: Question) -> dns.rrset.RRset | None:
         async with asyncio.timeout(self.timeout_s):
-            transport = await self._open()
-            waiting: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
-            self._waiting[query.id] = waiting
-            try:
-                transport.sendto(query.to_wire())
-                reply = dns.message.from_wire(await waiting, ignore_trailing=True, raise_on_truncation=False)
-            finally:
-                self._waiting.pop(query.id, None)
-            if reply.flags & dns.flags.TC:
-                reply = await self._over_tcp(query)
-        if not query.is_response(reply):
-            raise ValueError("it answers another question")
-        return reply
+            wire = await self._exchange(question.wire)
+            if wire[2:] == question.reply:
+                return question.answer
+            reply = dns.message.from_wire(wire, ignore_trailing=True, raise_on_truncation=False)
+            cut = bool(reply.flags & dns.flags.TC)
+            answer = question.judged(await self._over_tcp(question.query) if cut else reply)
+        if not cut:
+            question.reply, question.answer = wire[2:], answer
+        return answer
+
+    async def _exchange(self, wire: bytes) -> bytes:
+        transport = await self._open()
+        waiting: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
+        number = self._new_id()
+        self._waiting[number] = waiting
+        try:
+            transport.sendto(number.to_bytes(2, "big") + wire)
+            return await waiting
+        finally:
+            self._waiting.pop(number, None)
 
     async def _over_tcp(self, query: dns.message.Message) -> dns.message.Message:
         reader, writer = await asyncio.open_connection(self.host, self.port)
