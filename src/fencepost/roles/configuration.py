@@ -18,6 +18,9 @@ from fencepost.settings import Region
 
 log = logging.getLogger(__name__)
 
+FOLLOW_S = 0.5
+"""How soon another configuration is noticed: it seldom changes, and looking more often is most of what idling costs."""
+
 
 class Loaded(msgspec.Struct, frozen=True):
     """A region as loaded.
@@ -60,9 +63,15 @@ async def keep(store: StorePort, region: Region, copy: Path) -> None:
     latest = read_copy(copy)
     compared = False
     waiter = store.waiter()
+    body: bytes | None = None
     while True:
         try:
-            running = decode((await store.inputs()).config)
+            config = (await store.inputs()).config
+            if config and config == body:
+                await waiter.wait(SECOND)
+                continue
+            body = config
+            running = decode(config)
             if running is None:
                 put_back = latest or Loaded(region, 1, time.time_ns())
                 log.info("the store holds no configuration; revision %d is put there", put_back.revision)
@@ -113,7 +122,6 @@ async def follow(store: StorePort, changed: Callable[[Loaded], Awaitable[None]])
     Until cancelled. While the store is away, the last stands.
     """
     body = b""
-    waiter = store.waiter()
     while True:
         try:
             config = (await store.inputs()).config
@@ -126,4 +134,4 @@ async def follow(store: StorePort, changed: Callable[[Loaded], Awaitable[None]])
             log.debug("configuration: %s", error)
             await asyncio.sleep(0.2)
             continue
-        await waiter.wait(SECOND)
+        await asyncio.sleep(FOLLOW_S)

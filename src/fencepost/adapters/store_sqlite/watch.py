@@ -10,6 +10,7 @@ and the input snapshot are looked at too. A file that goes, comes back or is rep
 
 import asyncio
 import threading
+import time
 from pathlib import Path
 
 from fencepost.adapters.store_sqlite import plans
@@ -58,6 +59,7 @@ class Watch:
     async def close(self) -> None:
         """End the thread and every wait."""
         self._stop.set()
+        self._count(plans_too=True)
         self._wake(plans_too=True)
         if self._thread is not None:
             await asyncio.to_thread(self._thread.join, 1.0)
@@ -73,21 +75,30 @@ class Watch:
                 before, planned_before = now, planned
                 if not told:
                     break
-            self._stop.wait(LOOK_EACH_S)
+            time.sleep(LOOK_EACH_S)  # half the cost of waiting for the event, which at most ends 50 ms sooner
         self._database.close()
 
     def _tell(self, *, plans_too: bool) -> bool:
-        """Wake the loop's waiters; False if the loop is gone."""
+        """Count the change and wake the loop's waiters, if there are any; False if the loop is gone.
+
+        Counted first and waiters looked at second, while a waiter stands there first and looks at the count second: one
+        of the two sees the other.
+        """
         assert self._loop is not None  # set before the thread starts  # noqa: S101
+        self._count(plans_too=plans_too)
+        if not self.waiting and not (plans_too and self.waiting_for_plans):
+            return True
         try:
             self._loop.call_soon_threadsafe(lambda: self._wake(plans_too=plans_too))
         except RuntimeError:
             return False
         return True
 
-    def _wake(self, *, plans_too: bool) -> None:
+    def _count(self, *, plans_too: bool) -> None:
         self.changes += 1
         self.plan_changes += plans_too
+
+    def _wake(self, *, plans_too: bool) -> None:
         for changed in self.waiting | (self.waiting_for_plans if plans_too else set()):
             if not changed.done():
                 changed.set_result(None)
@@ -105,15 +116,15 @@ class Waiter:
         """Return when something has changed since the last call returned, at the latest after ``most`` nanoseconds."""
         watch = self._watch
         watch.start()
-        if self._now() == self._told:
-            changed = asyncio.get_running_loop().create_future()
-            waiting = watch.waiting if self._reports else watch.waiting_for_plans
-            waiting.add(changed)
-            try:
+        changed = asyncio.get_running_loop().create_future()
+        waiting = watch.waiting if self._reports else watch.waiting_for_plans
+        waiting.add(changed)
+        try:
+            if self._now() == self._told:
                 await asyncio.wait((changed,), timeout=most / SECOND)
-            finally:
-                waiting.discard(changed)
-                changed.cancel()
+        finally:
+            waiting.discard(changed)
+            changed.cancel()
         self._told = self._now()
 
     def _now(self) -> int:
