@@ -41,7 +41,9 @@ def main() -> int:
         for name in names:
             print(f"\n{name}: {BENCHES[name]}", flush=True)
             began = time.monotonic()
-            done = subprocess.run([sys.executable, "-m", f"bench.{name}"], env=os.environ | {FILE: str(path)}, check=False)
+            done = subprocess.run(
+                [sys.executable, "-m", f"bench.{name}"], env=os.environ | {FILE: str(path)}, check=False
+            )
             print(f"  ({time.monotonic() - began:.0f} s{'' if done.returncode == 0 else ', BROKEN'})", flush=True)
             broken += [name] if done.returncode else []
         figures = told(path)
@@ -50,7 +52,9 @@ def main() -> int:
     for goal in goals:
         print(goal.line(figures))
     missed = [goal for goal in goals if goal.figure not in figures or not goal.met(figures[goal.figure])]
-    print(f"\n{len(goals) - len(missed)} of {len(goals)} goals met" + (f"; broken: {', '.join(broken)}" if broken else ""))
+    print(
+        f"\n{len(goals) - len(missed)} of {len(goals)} goals met" + (f"; broken: {', '.join(broken)}" if broken else "")
+    )
     return 1 if missed or broken else 0
 
 

@@ -2,12 +2,13 @@
 
     python -m bench.death_to_gone [trials] [targets]
 
-One process serves every target on an address of its own (127.1.x.y, one listening socket each); a target dies when its
-socket is closed: the next probe is refused. Everything else is what `fencepost up` runs: three checkers, load balancer,
-planner, three enactors, embedded DNS server and API. One pool, one endpoint that holds all 1,000 addresses. One target
-dies every half second, each trial another one; none comes back. Settings that differ from the defaults: none of the limits
-(20 % may be out: 200; the budget is 10 %: 100 targets) except `rate = "60%/min"`, so that a slow machine finds the budget full.
-Probes are each 10 s, three failures take a target out: detection takes 20 to 30 s and is told apart.
+One process serves every target on an address of its own (127.1.x.y, one listening socket each); a target dies when
+its socket is closed: the next probe is refused. Everything else is what `fencepost up` runs: three checkers, load
+balancer, planner, three enactors, embedded DNS server and API. One pool, one endpoint that holds all 1,000 addresses.
+One target dies every half second, each trial another one; none comes back. Settings that differ from the defaults:
+none of the limits (20 % may be out: 200; the budget is 10 %: 100 targets) except `rate = "60%/min"`, so that a slow
+machine finds the budget full. Probes are each 10 s, three failures take a target out: detection takes 20 to 30 s and
+is told apart.
 
 The decision is the time in the membership row's move. An address is gone when the endpoint's marker over UDP says a
 generation whose row doesn't hold it: marker and addresses change in one transaction. It is asked 250 times a second,
@@ -61,7 +62,7 @@ async def serve(port: int, targets: int) -> None:
         def connection_made(self, transport: asyncio.BaseTransport) -> None:
             self.transport = transport
 
-        def data_received(self, data: bytes) -> None:
+        def data_received(self, _: bytes) -> None:
             assert isinstance(self.transport, asyncio.Transport)
             self.transport.write(answer)
             self.transport.close()
@@ -144,13 +145,15 @@ def edit(text: str, targets: int) -> str:
     endpoint = tail.partition("[[endpoint]]")[2].partition("[[endpoint]]")[0]
     head = head.replace('interval = "200ms"', 'interval = "10s"').replace('timeout = "100ms"', 'timeout = "2s"')
     head = head.replace('ttl = "5s"', 'ttl = "30s"').replace('gather = "1s"', 'gather = "30s"')
-    return f'{head}[pool.web.targets]\n{region_text(targets)}\n[pool.web.safety]\nrate = "60%/min"\n[[endpoint]]{endpoint}'
+    return (
+        f'{head}[pool.web.targets]\n{region_text(targets)}\n[pool.web.safety]\nrate = "60%/min"\n[[endpoint]]{endpoint}'
+    )
 
 
 def measure(region: RunningRegion, farm: "subprocess.Popen[str]", trials: int, targets: int) -> None:
     """Let targets die, and print when each was decided on and gone."""
     assert farm.stdin is not None
-    order = random.Random(1).sample([address(index) for index in range(targets)], trials)  # noqa: S311
+    order = random.Random(1).sample([address(index) for index in range(targets)], trials)
     watch, seen, died = Watch(region.dns_port), Followed(), dict[str, int]()
     watch.start()
     for key in order:
@@ -176,7 +179,9 @@ def report(watch: Watch, seen: Followed, died: dict[str, int], gone: dict[str, i
     """The figures; AssertionError if an address was answered after it was gone, or a trial has no end."""
     assert len(gone) == trials, f"{trials - len(gone)} of {trials} were not taken out"
     for key, at in gone.items():
-        assert watch.answered.get(key, 0) <= at, f"{key} was answered {(watch.answered[key] - at) / 1e6:.0f} ms after it was gone"
+        assert watch.answered.get(key, 0) <= at, (
+            f"{key} was answered {(watch.answered[key] - at) / 1e6:.0f} ms after it was gone"
+        )
     took = sorted((at - seen.decided[key]) / 1e6 for key, at in gone.items())
     found = sorted((seen.decided[key] - died[key]) / 1e9 for key in gone)
     tell("decision to gone, median", statistics.median(took), "ms", f"{trials} trials")

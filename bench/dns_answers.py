@@ -136,7 +136,9 @@ def process(kind: str, path: Path, port: int) -> Iterator[int]:
         time.sleep(1.5)
     else:
         found = subprocess.Popen(
-            [sys.executable, "-m", "bench.dns_answers", "serve", kind, str(path), str(port)], stdout=subprocess.PIPE, text=True
+            [sys.executable, "-m", "bench.dns_answers", "serve", kind, str(path), str(port)],
+            stdout=subprocess.PIPE,
+            text=True,
         )
         assert found.stdout is not None
         found.stdout.readline()

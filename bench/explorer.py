@@ -45,7 +45,9 @@ def main() -> None:
         for each in SHAPES:
             subprocess.run([sys.executable, "-m", "bench.explorer", each], check=True)
         figures = told(path)
-    tell("states a second, least of three regions", min(figures[f"{each}: states a second"] for each in SHAPES), "/CPU s")
+    tell(
+        "states a second, least of three regions", min(figures[f"{each}: states a second"] for each in SHAPES), "/CPU s"
+    )
 
 
 if __name__ == "__main__":

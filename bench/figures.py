@@ -1,7 +1,8 @@
 """What the benchmarks measured, and what we promise: figures by name, and one goal for each promise.
 
-A benchmark tells its figures one by one: each is a line on the terminal at once, and, under ``python -m bench``, a line of
-JSON for the list of goals at the end. Each benchmark is a process of its own, so that memory figures are its own.
+A benchmark tells its figures one by one: each is a line on the terminal at once, and, under ``python -m bench``, a
+line of JSON for the list of goals at the end. Each benchmark is a process of its own, so that memory figures are its
+own.
 """
 
 import json
@@ -56,11 +57,21 @@ class Goal(msgspec.Struct, frozen=True):
 MANY = "100,000 names"
 GOALS = (
     Goal("death_to_gone", "decision to gone from UDP answers, p99", "decision to gone, p99", 300, "ms"),
-    Goal("many_names", "100,000 names: cold read and compare", f"{MANY}: enactor: cold read and compare, CPU s", 3, "s CPU"),
+    Goal(
+        "many_names",
+        "100,000 names: cold read and compare",
+        f"{MANY}: enactor: cold read and compare, CPU s",
+        3,
+        "s CPU",
+    ),
     Goal("many_names", "100,000 names: memory of that, peak", f"{MANY}: enactor: cold, peak MB", 230, "MB"),
-    Goal("many_names", "100,000 names: warm pass, serial unchanged", f"{MANY}: enactor: warm pass, CPU ms", 5, "ms CPU"),
+    Goal(
+        "many_names", "100,000 names: warm pass, serial unchanged", f"{MANY}: enactor: warm pass, CPU ms", 5, "ms CPU"
+    ),
     Goal("many_names", "100,000 names: 200 endpoints changed", f"{MANY}: enactor: 200 changes, CPU ms", 100, "ms CPU"),
-    Goal("many_names", "one change at 100,000 names ÷ at 1,000 names", "one change, 100,000 names ÷ 1,000 names", 2, "×"),
+    Goal(
+        "many_names", "one change at 100,000 names ÷ at 1,000 names", "one change, 100,000 names ÷ 1,000 names", 2, "×"
+    ),
     Goal("dns_answers", "answers per CPU second, 100 names", "ours: answers per CPU second", 10_000, "/s", least=True),
     Goal("dns_answers", "answers per CPU second ÷ those of dnslib's server", "ours ÷ dnslib", 5, "×", least=True),
     Goal("dns_answers", "p99 at half load ÷ Knot's at the same rate", "p99 at half load, ours ÷ Knot", 3, "×"),

@@ -1,10 +1,12 @@
-"""The sample region as `make up` starts it: seconds until it is ready, what it costs when nothing happens, how much memory.
+"""The sample region as `make up` starts it: seconds until it is ready, what it costs when nothing happens, how much
+memory.
 
     python -m bench.sample_region [seconds]
 
-The sample's own file with other ports, in a new folder. CPU and memory are of every process that `fencepost up` keeps, the
-supervisor and the screen with them; the six stand-in targets are counted apart. Memory is the sum of PSS: what
-several processes share counts once. Then `fencepost --help` and `fencepost status`, seven starts each, the median.
+The sample's own file with other ports, in a new folder. CPU and memory are of every process that `fencepost up`
+keeps, the supervisor and the screen with them; the six stand-in targets are counted apart. Memory is the sum of PSS:
+what several processes share counts once. Then `fencepost --help` and `fencepost status`, seven starts each, the
+median.
 """
 
 import os
@@ -28,9 +30,8 @@ STARTS = 7
 
 
 def cpu_s(pid: int) -> float:
-    """User and system time of a process so far."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    """Time on a CPU of a process's threads so far, to the nanosecond: short slices fall between the ticks of ``stat``."""
+    return sum(int(each.read_text().split()[0]) for each in Path(f"/proc/{pid}/task").glob("*/schedstat")) / 1e9
 
 
 def pss_mb(pid: int) -> float:
@@ -81,7 +82,9 @@ def idle(pids: dict[str, int], seconds: float) -> None:
     kinds = sorted({name.partition("/")[0] for name in pids})
     for kind in kinds:
         ours = [name for name in pids if name.partition("/")[0] == kind]
-        print(f"    {kind:12}{len(ours):3}{sum(share[n] for n in ours):8.2f} %{sum(memory[n] for n in ours):9.1f} MB PSS")
+        print(
+            f"    {kind:12}{len(ours):3}{sum(share[n] for n in ours):8.2f} %{sum(memory[n] for n in ours):9.1f} MB PSS"
+        )
     roles = [name for name in pids if not name.startswith("target/")]
     tell("idle, all roles", sum(share[name] for name in roles), "% of core", f"over {took:.0f} s, targets not counted")
     tell("memory, all roles", sum(memory[name] for name in roles), "MB PSS", f"{len(roles)} processes")

@@ -108,7 +108,12 @@ def main() -> None:
             finally:
                 os.kill(knot.pid, signal.SIGTERM)
                 knot.wait(20)
-    tell("a change at Knot as our secondary, median", statistics.median(took), "s", f"{changes} changes, {PAUSE_S} s apart")
+    tell(
+        "a change at Knot as our secondary, median",
+        statistics.median(took),
+        "s",
+        f"{changes} changes, {PAUSE_S} s apart",
+    )
     tell("a change at Knot as our secondary, longest", max(took), "s")
 
 

@@ -1,6 +1,6 @@
 """The SQLite store: what a call costs, what a plan costs, and how fairly eight planners share it.
 
-    python -m bench.store            (about 15 s; files in the temporary directory)
+python -m bench.store            (about 15 s; files in the temporary directory)
 """
 
 import asyncio
