@@ -25,9 +25,6 @@ _MARKER = b"\x0a" + MARKER_LABEL.encode()
 _WILDCARD = b"\x09" + WILDCARD_LABEL.encode()
 _CACHED_MAX = 4096
 
-Raw = tuple[bytes, int, int, bytes]
-"""Owner on the wire, type, TTL, data (names in it uncompressed)."""
-
 
 class OutOfStep(Exception):  # noqa: N818  a finding about ourselves
     """An incremental change doesn't fit what the mirror holds: read the whole domain."""

@@ -192,11 +192,6 @@ def name_to_wire(text: str) -> bytes:
     return wire
 
 
-def parent(name: bytes) -> bytes:
-    """The name without its first label; not to be asked of the root."""
-    return name[name[0] + 1 :]
-
-
 def newer(one: int, other: int) -> bool:
     """Whether serial ``one`` comes after ``other`` on the circle of 2**32 (RFC 1982 section 3.2)."""
     return one != other and (one - other) & 0xFFFFFFFF < 0x80000000
