@@ -355,8 +355,8 @@ def targets_of(region: Region) -> dict[str, Main]:
 
 def import_shared(region: Region) -> None:
     """Import what several role processes need, before they are forked: it is loaded and held in memory once."""
-    import dns.message  # noqa: F401
-    import uvloop  # noqa: F401
+    import dns.message  # noqa: F401  loading it is all that is wanted, here and below
+    import uvloop  # noqa: F401  so
 
     import fencepost.adapters.dns_rfc2136
     import fencepost.adapters.probe_kinds
@@ -368,7 +368,7 @@ def import_shared(region: Region) -> None:
     import fencepost.roles.planner
 
     if region.dns.provider == "embedded":
-        import fencepost.roles.dns_server  # noqa: F401
+        import fencepost.roles.dns_server  # noqa: F401  so
 
 
 def stuck_writer(region: Region) -> Callable[[], tuple[int, float] | None]:

@@ -1,5 +1,6 @@
 """Several writers in one domain: other owners, the same owner with another store, and records that nobody marked."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import dns.query
@@ -28,11 +29,12 @@ def beside(first: RunningRegion, text: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def second_region(first: RunningRegion, folder: Path, *, name: str, owner: str, edit: object = None) -> RunningRegion:
+def second_region(
+    first: RunningRegion, folder: Path, *, name: str, owner: str, edit: Callable[[str], str]
+) -> RunningRegion:
     """Another region whose records live in the first one's domain."""
     folder.mkdir()
-    change = edit if callable(edit) else str
-    made = RunningRegion(folder, name=name, owner=owner, edit=lambda text: change(beside(first, text)))
+    made = RunningRegion(folder, name=name, owner=owner, edit=lambda text: edit(beside(first, text)))
     made.dns_port = first.dns_port
     return made
 
@@ -54,8 +56,13 @@ def test_regions_with_different_owners_leave_each_others_records_alone_and_say_s
     with RunningRegion(first_folder, name="eu-1") as first:
         first.until(first.converged, 10, "the first region has its records")
         before = first.marker(NAME)
-        own = lambda text: text.replace("www.example.test", "db.example.test")  # noqa: E731
-        second = second_region(first, tmp_path / "second", name="eu-2", owner="eu-2", edit=own)
+        second = second_region(
+            first,
+            tmp_path / "second",
+            name="eu-2",
+            owner="eu-2",
+            edit=lambda text: text.replace("www.example.test", "db.example.test"),
+        )
         try:
             second.start()
             second.until(lambda: second.marker("db.example.test") is not None, 10, "its own endpoint is published")
@@ -82,8 +89,13 @@ def test_of_two_stores_with_one_owner_one_stops_after_three_replacements(tmp_pat
     first_folder.mkdir()
     with RunningRegion(first_folder, owner="shared") as first:
         first.until(first.converged, 10, "the first region has its records")
-        differs = lambda text: text.replace('ttl = "5s"', 'ttl = "9s"')  # noqa: E731
-        second = second_region(first, tmp_path / "second", name="twin", owner="shared", edit=differs)
+        second = second_region(
+            first,
+            tmp_path / "second",
+            name="twin",
+            owner="shared",
+            edit=lambda text: text.replace('ttl = "5s"', 'ttl = "9s"'),
+        )
         # On one machine the second start is refused; this one plays another machine.
         second.environment["XDG_RUNTIME_DIR"] = str(second.folder)
         try:

@@ -167,12 +167,12 @@ class ReferenceStore:
         self._changed()
         return True
 
-    async def put_report(self, zone: str, pool: str, sequence: int, body: bytes) -> None:  # noqa: ARG002
+    async def put_report(self, zone: str, pool: str, sequence: int, body: bytes) -> None:  # noqa: ARG002  the port's
         """As the port says."""
         self._reports[pool, zone] = body
         self._changes += 1
 
-    async def beat_report(self, zone: str, pool: str, sequence: int, body: bytes) -> None:  # noqa: ARG002
+    async def beat_report(self, zone: str, pool: str, sequence: int, body: bytes) -> None:  # noqa: ARG002  the port's
         """As the port says."""
         self._heartbeats[pool, zone] = body
         self._changes += 1

@@ -337,4 +337,4 @@ class Handler:
 
 def draw_numbers(count: int) -> list[float]:
     """Numbers from [0, 1) for the weights: fair, not secret."""
-    return [random.random() for _ in range(count)]  # noqa: S311
+    return [random.random() for _ in range(count)]  # noqa: S311  not secret

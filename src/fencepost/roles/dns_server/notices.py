@@ -103,7 +103,8 @@ class Notices(asyncio.DatagramProtocol):
         version = ipaddress.ip_address(host).version
         transport = self._transports.get(version)
         if transport is None:
-            own = self._host if ipaddress.ip_address(self._host).version == version else ("0.0.0.0", "::")[version == 6]  # noqa: S104
+            any_address = "::" if version == 6 else "0.0.0.0"  # noqa: S104  NOTIFY goes out; only answers are taken
+            own = self._host if ipaddress.ip_address(self._host).version == version else any_address
             loop = asyncio.get_running_loop()
             made, _ = await loop.create_datagram_endpoint(lambda: self, local_addr=(own, 0))
             transport = self._transports.setdefault(version, made)

@@ -269,7 +269,7 @@ def first_records(apex: bytes, host: str, settings: DnsServerSettings) -> dict[b
 def _replace_soa(contents: Contents, new: RecordSet) -> Change:
     old, apex = contents.soa, contents.apex
     node = tuple(new if found is old else found for found in contents.node(apex))
-    assert find(node, SOA) is new  # noqa: S101
+    assert find(node, SOA) is new  # noqa: S101  the old SOA stood in the apex
     return Change(
         contents.serial,
         soa_serial(new.rdatas[0]),
