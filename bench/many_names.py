@@ -51,10 +51,13 @@ def region_of(folder: Path, endpoints: int, ttl: int = 30) -> Region:
     path = folder / "region.toml"
     if path.exists():
         port = int(path.read_text().partition("# port ")[2].split()[0])
-    pool = "".join(f'{zone} = ["{one}", "{two}"]\n' for zone, one, two in zip("abc", TARGETS[::2], TARGETS[1::2], strict=True))
+    pairs = zip("abc", TARGETS[::2], TARGETS[1::2], strict=True)
+    pool = "".join(f'{zone} = ["{one}", "{two}"]\n' for zone, one, two in pairs)
     head = (
-        f'# port {port}\n[region]\nname = "bench"\n[dns]\nprovider = "embedded"\ndomain = "example.test"\nttl = "{ttl}s"\n'
-        f'listen = "127.0.0.1:{port}"\ntransfer = ["127.0.0.1"]\n[pool.web]\nprobe = "http://:5302/"\n[pool.web.targets]\n{pool}'
+        f'# port {port}\n[region]\nname = "bench"\n'
+        f'[dns]\nprovider = "embedded"\ndomain = "example.test"\nttl = "{ttl}s"\n'
+        f'listen = "127.0.0.1:{port}"\ntransfer = ["127.0.0.1"]\n'
+        f'[pool.web]\nprobe = "http://:5302/"\n[pool.web.targets]\n{pool}'
     )
     path.write_text(
         head + "".join(f'[[endpoint]]\nname = "e{n:06}.example.test"\npool = "web"\n' for n in range(endpoints))
@@ -206,7 +209,7 @@ def run(region: Region, folder: Path, endpoints: int) -> dict[str, float]:
         loaded = configuration.decode((await store.inputs()).config)
         assert loaded is not None
         await planning.idle()
-        # The planner is told of a change through its own mirrors: what is measured is the pass, not the loading of a file.
+        # The planner is told of a change through its own mirrors: what is measured is the pass, not a file's loading.
         names = [endpoint.name for endpoint in loaded.region.endpoints[:count]]
         for each in names:
             planning.hands.endpoints[each] = msgspec.structs.replace(planning.hands.endpoints[each], ttl_s=ttl)

@@ -20,46 +20,13 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "system"))
 import dns.exception
 import dns.message
 import dns.query
-from dns_server_running import DOMAIN, HERE, SECRET, new_update, running, settings_in
+from dns_server_running import DOMAIN, HERE, new_update, running, settings_in
 from regions import free_port
+from secondaries import knot
 
 from bench.figures import tell
 
 PAUSE_S = 0.3
-
-
-def configure(folder: Path, primary: int, port: int) -> Path:
-    """Knot's configuration."""
-    path = folder / "knot.conf"
-    path.write_text(f"""
-server:
-    rundir: {folder}
-    listen: {HERE}@{port}
-    udp-workers: 1
-    tcp-workers: 1
-    background-workers: 1
-database:
-    storage: {folder}
-key:
-  - id: writer
-    algorithm: hmac-sha256
-    secret: {SECRET}
-remote:
-  - id: primary
-    address: {HERE}@{primary}
-    key: writer
-acl:
-  - id: told
-    address: {HERE}
-    action: notify
-zone:
-  - domain: example.test
-    storage: {folder}
-    file: {folder}/copy.zone
-    master: primary
-    acl: told
-""")
-    return path
 
 
 def asked(port: int) -> str:
@@ -94,8 +61,8 @@ def main() -> None:
                 assert server.update(update) == "NOERROR"
 
             put("192.0.2.1")
-            command = ["/usr/sbin/knotd", "-c", str(configure(folder / "knot", server.port, port))]
-            knot = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            command = knot(folder / "knot", server.port, port)
+            process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
             try:
                 shown(port, "192.0.2.1", 20)
                 took = []
@@ -106,8 +73,8 @@ def main() -> None:
                     took.append(time.monotonic() - began)
                     time.sleep(PAUSE_S)
             finally:
-                os.kill(knot.pid, signal.SIGTERM)
-                knot.wait(20)
+                os.kill(process.pid, signal.SIGTERM)
+                process.wait(20)
     tell(
         "a change at Knot as our secondary, median",
         statistics.median(took),

@@ -44,8 +44,16 @@ def member(key: str, state: State = State.IN, **more: Any) -> Member:
 
 def dead(key: str, state: State, since: Instant, rule: Rule) -> Member:
     return member(
-        key, state, rule=rule, healthy=False, dead_since=since, since=since, flips=1, cause="connection refused",
-        votes=Votes(0, 3), weight=1 if state is State.KEPT else 0,
+        key,
+        state,
+        rule=rule,
+        healthy=False,
+        dead_since=since,
+        since=since,
+        flips=1,
+        cause="connection refused",
+        votes=Votes(0, 3),
+        weight=1 if state is State.KEPT else 0,
     )
 
 
@@ -64,8 +72,18 @@ MOVES = (
     Move(9, KEPT_SINCE, "127.0.1.1", "a", State.IN, State.KEPT, Rule.MAX_OUT, "connection refused", 0, 0),
 )
 POOL = Membership(
-    "web", 9, members=MEMBERS, tokens=100_000, refilled_at=NOW, suspect="many dead", suspect_since=KEPT_SINCE,
-    sick=500_000, voters=tuple(Voter(zone, "ok") for zone in "abc"), moves=MOVES, moved=9, revision=1,
+    "web",
+    9,
+    members=MEMBERS,
+    tokens=100_000,
+    refilled_at=NOW,
+    suspect="many dead",
+    suspect_since=KEPT_SINCE,
+    sick=500_000,
+    voters=tuple(Voter(zone, "ok") for zone in "abc"),
+    moves=MOVES,
+    moved=9,
+    revision=1,
 )
 
 
@@ -128,5 +146,3 @@ def facts(**more: Any) -> Facts:
         "folder": "/tmp/demo",
     }
     return Facts(**{**given, **more})
-
-

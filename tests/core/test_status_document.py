@@ -158,7 +158,11 @@ def test_holds_are_overrides_and_author_and_reason_come_from_the_row() -> None:
     status = made(store=stored(rows={API: planned, WWW: row(WWW)}), dns=DnsFacts(NOW, lives))
     [found] = status.overrides
     assert (found.what, found.on, found.by, found.reason, found.until) == (
-        "repair", API, "ops", "break-glass", "2026-11-29T21:00:00Z",
+        "repair",
+        API,
+        "ops",
+        "break-glass",
+        "2026-11-29T21:00:00Z",
     )
     [bare] = made(store=None, source="dns", dns=DnsFacts(NOW, {API: live(planned)})).overrides
     assert (bare.what, bare.by, bare.reason) == ("repair", None, None)
@@ -213,7 +217,10 @@ def test_a_drained_and_a_held_down_target_say_why_they_are_out() -> None:
     )
     found = made(store=stored(pools={"web": structs.replace(POOL, members=members)})).endpoints[0].out
     assert [(each.address, each.reason) for each in found] == [
-        ("127.0.1.1", "drained"), ("127.0.1.2", "not back yet"), ("127.0.2.1", "dead"), ("127.0.3.1", "dead"),
+        ("127.0.1.1", "drained"),
+        ("127.0.1.2", "not back yet"),
+        ("127.0.2.1", "dead"),
+        ("127.0.3.1", "dead"),
     ]
 
 

@@ -47,8 +47,18 @@ def read(example: Facts) -> str:
 def test_the_page_shows_what_the_document_says() -> None:
     """Verdict first; then problems with the line to paste, endpoints, pools, roles, promises."""
     text = read(facts())
-    for words in ("demo", "working", "kept-by-max-out", "fencepost drain 127.0.1.1 --for 1h", API, "127.0.1.1 (kept)",
-                  "127.0.2.1 dead (fall)", "enactor/b", "never_empty", "held"):
+    for words in (
+        "demo",
+        "working",
+        "kept-by-max-out",
+        "fencepost drain 127.0.1.1 --for 1h",
+        API,
+        "127.0.1.1 (kept)",
+        "127.0.2.1 dead (fall)",
+        "enactor/b",
+        "never_empty",
+        "held",
+    ):
         assert words in text, words
     assert text.index("working") < text.index("kept-by-max-out") < text.index(API) < text.index("never_empty")
 
@@ -63,7 +73,7 @@ def test_unknown_is_a_question_mark() -> None:
 
 def test_nothing_that_anybody_wrote_becomes_markup() -> None:
     """Reasons, names, errors and violations come from people, peers and DNS."""
-    evil = "<b onload=x>&\""
+    evil = '<b onload=x>&"'
     word = StoredOverride("o", OverrideKind.KEEP, "web", evil, by=evil, reason=evil)
     pool = structs.replace(POOL, source_error=evil)
     observer = facts().observer

@@ -64,7 +64,11 @@ def test_pools_say_what_alarms_them() -> None:
     voters = (Voter("a", "ok"), Voter("b", "canary"), Voter("c", "stale"))
     outvoted = structs.replace(POOL.members[1], votes=Votes(2, 2, "c"))
     pool = structs.replace(
-        POOL, panic=True, panic_since=FIRST, voters=voters, source_error="more than half would leave",
+        POOL,
+        panic=True,
+        panic_since=FIRST,
+        voters=voters,
+        source_error="more than half would leave",
         members=(POOL.members[0], outvoted, *POOL.members[2:]),
     )
     found = problems(made(store=stored(pools={"web": pool})))
@@ -88,8 +92,11 @@ def test_endpoints_say_what_keeps_them_from_being_as_planned() -> None:
         ({"dns": DnsFacts(NOW, {API: structs.replace(live(row(API)), a=(), ttl=0)})}, "empty-now", False),
         ({"store": stored(rows={WWW: row(WWW)})}, "not-published", False),
         ({"store": stored(rows={API: row(API, content(["127.0.1.2"], 5)), WWW: row(WWW)})}, "planner-behind", False),
-        ({"store": stored(rows={API: row(API), WWW: row(WWW), "old.example.test": row("old.example.test")})},
-         "orphan-endpoint", False),
+        (
+            {"store": stored(rows={API: row(API), WWW: row(WWW), "old.example.test": row("old.example.test")})},
+            "orphan-endpoint",
+            False,
+        ),
     ]
     for changed, kind, person in cases:
         found = [each for each in made(**changed).problems if each.id == kind]
@@ -155,9 +162,12 @@ def test_a_region_that_is_down_is_one_problem() -> None:
 
 def test_nobody_is_silent_while_the_store_cannot_be_read() -> None:
     """Signs of life come through the store: a store that is away since a minute makes no role silent."""
-    status = made(store=stored(at=NOW - 60 * SECOND, beats=tuple(
-        structs.replace(each, at=NOW - 61 * SECOND) for each in stored().beats
-    )), store_error=Unavailable("gone"))
+    status = made(
+        store=stored(
+            at=NOW - 60 * SECOND, beats=tuple(structs.replace(each, at=NOW - 61 * SECOND) for each in stored().beats)
+        ),
+        store_error=Unavailable("gone"),
+    )
     assert {role.state for role in status.roles} == {"up"}
     assert problems(status)["store-unavailable", region().store.path].needs_person
 

@@ -111,7 +111,10 @@ class World:
             ready = asyncio.Event()
             task = asyncio.create_task(
                 run_api(
-                    self.region, self.store if store else None, {"example.test": self.dns}, self.folder,
+                    self.region,
+                    self.store if store else None,
+                    {"example.test": self.dns},
+                    self.folder,
                     ready=lambda place: self.listens(place, ready),
                 )
             )
@@ -360,7 +363,7 @@ def test_a_refused_configuration_is_shown_until_one_is_loaded(world: World) -> N
 
 
 def test_a_port_that_is_taken_is_refused_with_its_holder() -> None:
-    """"Address in use" helps nobody; the process that has it does."""
+    """A bare "address in use" helps nobody; the process that has it does."""
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()

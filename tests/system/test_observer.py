@@ -237,5 +237,9 @@ def test_many_endpoints_take_turns_within_the_bound() -> None:
     observer._budget = 0
     assert len(observer._due()) == 1, "the bound is used up; one at least"
     assert turns == [
-        ["n0", "n1", "n2"], ["n3", "n4", "n5"], ["n6", "n0", "n1"], ["n2", "n3", "n4"], ["n5", "n6", "n0"],
+        ["n0", "n1", "n2"],
+        ["n3", "n4", "n5"],
+        ["n6", "n0", "n1"],
+        ["n2", "n3", "n4"],
+        ["n5", "n6", "n0"],
     ]
