@@ -30,7 +30,7 @@ STARTS = 7
 
 
 def cpu_s(pid: int) -> float:
-    """Time on a CPU of a process's threads so far, to the nanosecond: ``stat`` counts in ticks, which short slices miss."""
+    """Time on a CPU of a process's threads so far, to the nanosecond: ``stat`` counts in ticks and misses the short."""
     return sum(int(each.read_text().split()[0]) for each in Path(f"/proc/{pid}/task").glob("*/schedstat")) / 1e9
 
 

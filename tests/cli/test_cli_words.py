@@ -77,7 +77,7 @@ def test_on_a_terminal_a_no_does_nothing(monkeypatch: pytest.MonkeyPatch) -> Non
     """Enter alone is no."""
     monkeypatch.setattr(flags, "asking", lambda: True)
     monkeypatch.setattr(flags, "ask", lambda _: "")
-    with pytest.raises(flags.Declined):
+    with pytest.raises(terminal.Declined):
         flags.agree("Do it?", yes=False)
 
 

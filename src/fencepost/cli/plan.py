@@ -265,16 +265,8 @@ def change(found: Preview, row: Row) -> dict[str, Any]:
         "name": row.name,
         "from_generation": marker.generation.number if marker else None,
         "to_generation": row.generation.number,
-        "add": [
-            {"address": each, "zone": came(found, row.name, each)[0], "why": came(found, row.name, each)[1]}
-            for each in after
-            if each not in before
-        ],
-        "remove": [
-            {"address": each, "zone": went(found, row.name, each)[0], "why": went(found, row.name, each)[1]}
-            for each in before
-            if each not in after
-        ],
+        "add": [moved(each, came(found, row.name, each)) for each in after if each not in before],
+        "remove": [moved(each, went(found, row.name, each)) for each in before if each not in after],
         "kept": [cells[1] for cells in kept_lines(found, row.name) if cells[0] == "!"],
         "addresses": list(after),
     }

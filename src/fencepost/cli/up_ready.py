@@ -6,13 +6,13 @@ from collections.abc import Collection
 
 from fencepost.cli.check import counted
 from fencepost.cli.looking import ask_api
+from fencepost.core.dns_numbers import HEADER_BYTES
 from fencepost.core.instant import SECOND
 from fencepost.ports import PortError
 from fencepost.settings import Region
 
 ENDPOINTS_MOST = 100
 """So many are asked for; a region of thousands is ready when its first ones are."""
-HEADER_BYTES = 12
 
 
 def missing(region: Region, settled: Collection[str], *, api: bool) -> str:
@@ -57,4 +57,4 @@ def answered(host: str, port: int, name: str, kind: str) -> bool:
             reply = link.recv(4096)
     except OSError:
         return False
-    return len(reply) >= 12 and reply[:2] == question[:2] and struct.unpack("!H", reply[6:8])[0] > 0
+    return len(reply) >= HEADER_BYTES and reply[:2] == question[:2] and struct.unpack("!H", reply[6:8])[0] > 0

@@ -1,7 +1,6 @@
 """What a supervisor on this machine says of its processes, if one runs here for the region."""
 
 import json
-import os
 from pathlib import Path
 
 from fencepost.settings import Region
@@ -25,14 +24,3 @@ def read(folder: Path) -> dict[str, dict[str, int | None]]:
     except (OSError, ValueError, KeyError):
         return {}
     return known
-
-
-def alive(pid: int) -> bool:
-    """Whether a process runs."""
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
