@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 
 from fencepost.core.instant import SECOND, Instant
-from fencepost.ports import PortError, StorePort, Unavailable
+from fencepost.ports import PortError, StorePort
 from fencepost.settings import Region
 
 log = logging.getLogger(__name__)
@@ -104,16 +104,6 @@ def write_copy(path: Path, loaded: Loaded) -> None:
         path.with_suffix(".new").replace(path)
     except OSError as error:
         log.warning("%s isn't kept: %s", path, error.strerror)
-
-
-async def load(store: StorePort, region: Region, *, confirmed: bool = False) -> Loaded:
-    """Make ``region`` the running configuration as soon as the store answers."""
-    while True:
-        try:
-            return await put(store, region, confirmed=confirmed)
-        except Unavailable as error:
-            log.debug("configuration: %s", error)
-            await asyncio.sleep(0.05)
 
 
 async def follow(store: StorePort, changed: Callable[[Loaded], Awaitable[None]]) -> None:
