@@ -35,6 +35,7 @@ soak: $(VENV)/test.stamp packages
 
 lint: $(VENV)/test.stamp
 	@$(BIN)/ruff check --quiet .
+	@$(BIN)/ruff format --check --quiet .
 	@$(BIN)/mypy --no-error-summary
 
 bench: $(VENV)/test.stamp packages
