@@ -194,6 +194,36 @@ def test_one_bad_endpoint_never_blocks_the_others(answer: Event, bad: int) -> No
         assert len(region.batches) < 30
 
 
+@pytest.mark.parametrize("bad", [0, 10, 49])
+def test_one_name_that_our_key_may_not_write_holds_up_no_other(bad: int) -> None:
+    """external-dns #421: BIND answers REFUSED to one bad name as to a key without rights; only alone it looks so."""
+    worst = names(50)[bad]
+
+    def says(batch: Batch) -> Event | None:
+        if all(change.name != worst for change in batch):
+            return None
+        return Failed("Commit", Failure.REFUSED if len(batch) > 1 else Failure.MISCONFIGURED)
+
+    region = Region((row(name) for name in names(50)), says=says)
+    while MINUTE not in region.wakes:
+        region.run(commits=len(region.batches) + 1)
+    assert region.written == set(names(50)) - {worst}, "before the first long wait"
+    assert len(region.batches) < 40
+
+
+def test_a_key_without_rights_is_tried_at_few_endpoints_a_minute() -> None:
+    """Three refused alone, one after the other: it isn't the endpoints, and only a person can help."""
+    enactor = DnsEnactor(SETTINGS, 1)
+    answers = []
+    for _ in range(4):
+        enactor.sent = 1
+        answers.append(enactor.on(Failed("Commit", Failure.MISCONFIGURED), 0))
+    assert answers == [(ReadDns(),), (ReadDns(),), (Wake(MINUTE),), (Wake(MINUTE),)]
+    enactor.sent = 200
+    enactor.failures = 0
+    assert enactor.on(Failed("Commit", Failure.MISCONFIGURED), 0) == (Wake(MINUTE),)
+
+
 def test_what_is_not_to_be_written_is_told_and_holds_up_nothing() -> None:
     """A foreign name among ours is a finding; ours are written in the same pass."""
     region = Region(row(name) for name in names(3))

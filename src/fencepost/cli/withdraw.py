@@ -32,7 +32,12 @@ async def work(talk: Talk, text: str, *, why: str | None, said: str | None, ends
     name = endpoint_name(talk.region, text, tuple(dns.names()))
     before = await holds.standing(talk, name)
     if before.hold is not None and before.hold.kind == "withdraw":
-        raise Refused("is withdrawn already", where=name, hint=f"fencepost resume {name}    brings it back")
+        if ends or before.hold.until_s:
+            raise Refused("is withdrawn already", where=name, hint=f"fencepost resume {name}    brings it back")
+        # Asked for twice, it is done: a script that repeats itself needs no error (external-dns #605).
+        text = f"{name} is withdrawn already; nothing was changed\n  back     fencepost resume {name}"
+        answer(text, {"done": "withdraw", "on": [name], "generation": before.generation.number}, as_json=as_json)
+        return 0
     live = before.live
     addresses = live.a + live.aaaa
     listed = ", ".join(addresses[:6]) + (", …" if len(addresses) > 6 else "")

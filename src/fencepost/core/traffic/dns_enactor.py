@@ -26,6 +26,8 @@ from fencepost.core.zone import Change
 
 REFUSALS_MOST = 8
 """Counting further would change nothing, and a state that grows for ever can't be explored."""
+ELSEWHERE = 3
+"""So many endpoints refused in a row, each alone, and it isn't the endpoints."""
 
 
 class EnactorSettings(Struct, frozen=True, gc=False):
@@ -121,13 +123,21 @@ class DnsEnactor(Struct, gc=False):
     def back_off(self, event: Failed) -> tuple[Effect, ...]:
         """Wait before reading again; half is jitter, so that enactors don't come back together."""
         sent, self.sent = self.sent, 0
-        if event.failure is Failure.MISCONFIGURED:
-            return (Wake(self.settings.misconfigured),)
         if event.failure is Failure.REFUSED:
             return self.skip(sent)
         self.failures = min(self.failures + 1, 16)
+        if event.failure is Failure.MISCONFIGURED:
+            return self.look_elsewhere() if sent == 1 else (Wake(self.settings.misconfigured),)
         wait = min(self.settings.retry << self.failures, self.settings.retry_most)
         return (Wake(wait // 2 + jitter(wait // 2, self.settings.name, self.failures)),)
+
+    def look_elsewhere(self) -> tuple[Effect, ...]:
+        """One endpoint alone was refused as if our key had no right to write.
+
+        That may be about this name only (BIND's check-names answers the same), so the next ones are tried before the
+        long wait: a name that can't be written holds up no other. Where none can be, it costs a few requests a minute.
+        """
+        return (ReadDns(),) if self.failures < ELSEWHERE else (Wake(self.settings.misconfigured),)
 
     def skip(self, sent: int) -> tuple[Effect, ...]:
         """The provider won't ever take this batch as it is: smaller ones, until the bad endpoint stands alone.
