@@ -1,0 +1,288 @@
+"""What broke other tools, by public report: an enactor on real servers must not have that kind of trouble.
+
+docs/cases.md lists every report with the tests that show it; here are those that want a whole enactor.
+"""
+
+from collections.abc import Callable, Iterator
+from itertools import count
+from pathlib import Path
+
+import dns.asyncquery
+import dns.message
+import dns.rcode
+import dns.rdatatype
+import dns.tsigkeyring
+import dns.update
+import pytest
+import uvloop
+from dns_scene import DOMAIN, change, marker
+from dns_stages import ServerStage
+from enacting import Enacting, changed_by, is_update, stands
+from servers import KEY_NAME, KEY_SECRET, Served, bind, embedded, knot
+
+from fencepost.core.record_set import content
+from fencepost.core.zone import Live
+from fencepost.ports import Refused
+
+SERVERS = {"embedded": embedded, "bind": bind, "knot": knot}
+
+
+@pytest.fixture(scope="module", params=list(SERVERS))
+def served(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """One server of each kind for the module."""
+    with SERVERS[request.param](tmp_path_factory.mktemp("server")) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def named(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """One BIND for the module."""
+    with bind(tmp_path_factory.mktemp("bind")) as running:
+        yield running
+
+
+def names(test: str, most: int) -> list[str]:
+    """So many endpoints of one test."""
+    return [f"{test}{index:03}.{DOMAIN}" for index in range(most)]
+
+
+def each(at: Callable[[int], bool], rcode: dns.rcode.Rcode = dns.rcode.SERVFAIL) -> Callable[[bytes], int | None]:
+    """Turn away those UPDATE messages whose number (from 1) ``at`` says."""
+    numbers = count(1)
+    return lambda message: int(rcode) if is_update(message) and at(next(numbers)) else None
+
+
+async def ask(served: Served, name: str, kind: str) -> list[str]:
+    """The records that a server answers."""
+    query = dns.message.make_query(name, kind)
+    answer = await dns.asyncquery.udp(query, "127.0.0.1", 5, served.port)
+    return sorted(str(rdata) for rrset in answer.answer for rdata in rrset)
+
+
+async def by_hand(served: Served, fill: Callable[[dns.update.UpdateMessage], object]) -> None:
+    """Another writer's UPDATE, without any fence."""
+    update = dns.update.UpdateMessage(DOMAIN, keyring=dns.tsigkeyring.from_text({KEY_NAME: KEY_SECRET}))
+    fill(update)
+    assert (await dns.asyncquery.tcp(update, "127.0.0.1", 10, served.port)).rcode() == dns.rcode.NOERROR
+
+
+def test_external_dns_1200_a_write_that_failed_is_written_by_the_next_pass(served: Served, tmp_path: Path) -> None:
+    """external-dns #1200: a provider failed one write, and the change came an hour later. Nothing marks it as done."""
+
+    async def act() -> None:
+        async with Enacting(served, tmp_path) as world:
+            (name,) = names("fails", 1)
+            await world.publish({name: ["192.0.2.1"]})
+            world.door.turn_away = each(lambda number: number == 1)
+            hands = world.enactor()
+            await world.settle(hands)
+            assert stands(hands, name, ["192.0.2.1"], 1)
+            assert (world.door.turned_away, len(world.door.updates())) == (1, 1)
+
+    uvloop.run(act())
+
+
+def test_external_dns_1293_octodns_96_rate_exceeded_loses_and_doubles_nothing(served: Served, tmp_path: Path) -> None:
+    """external-dns #1293, octodns #96: each sixth call is answered "Rate exceeded"; all is done, only slower.
+
+    RFC 2136 has no such code: SERVFAIL stands for it.
+    """
+
+    async def act() -> None:
+        async with Enacting(served, tmp_path, batch=5) as world:
+            wanted = {name: [f"192.0.2.{index + 1}"] for index, name in enumerate(names("rate", 60))}
+            await world.publish(wanted)
+            world.door.turn_away = each(lambda number: number % 6 == 0)
+            hands = await world.settle()
+            assert all(stands(hands, name, addresses, 1) for name, addresses in wanted.items())
+            assert world.door.turned_away == 2
+            written = [name for message in world.door.updates() for name in changed_by(message)]
+            assert sorted(written) == sorted(wanted), "each sent once"
+
+    uvloop.run(act())
+
+
+def test_external_dns_515_dnscontrol_908_many_values_are_split_below_the_limit(served: Served, tmp_path: Path) -> None:
+    """external-dns #515, DNSControl #908: more than one request holds (64 KiB here) is several requests."""
+
+    async def act() -> None:
+        async with Enacting(served, tmp_path) as world:
+            rows = {name: [f"10.{index}.0.{n}" for n in range(1, 41)] for index, name in enumerate(names("many", 150))}
+            await world.publish(rows)
+            hands = await world.settle()
+            assert all(stands(hands, name, addresses, 1) for name, addresses in rows.items())
+            sizes = [len(message) for message in world.door.updates()]
+            assert sum(sizes) > 65_535
+            assert max(sizes) <= 65_535
+            assert world.door.turned_away == 0
+
+    uvloop.run(act())
+
+
+def test_external_dns_1517_421_one_name_the_server_refuses_holds_up_no_other(named: Served, tmp_path: Path) -> None:
+    """external-dns #1517, #421: one bad label among 50 good ones; 50 are written, one is named with its reason.
+
+    BIND refuses a whole UPDATE for an address at a name with an underscore (check-names).
+    """
+
+    async def act() -> None:
+        async with Enacting(named, tmp_path) as world:
+            good = {name: ["192.0.2.1"] for name in names("label", 50)}
+            bad = f"label02_5.{DOMAIN}"
+            await world.publish({**good, bad: ["192.0.2.1"]})
+            hands = world.enactor()
+
+            def done() -> bool:
+                written = all(stands(hands, name, ["192.0.2.1"], 1) for name in good)
+                return written and world.condition.state == "misconfigured"
+
+            await world.run(hands, done)
+            assert bad in world.condition.error
+            assert "check-names" in world.condition.error
+            assert not await ask(named, f"_fencepost.{bad}", "TXT")
+            assert len(world.door.updates()) < 40, "asked again once a minute, not as fast as it can be"
+
+    uvloop.run(act())
+
+
+def test_external_dns_2071_a_transfer_refused_midway_is_no_empty_domain(served: Served, tmp_path: Path) -> None:
+    """external-dns #2071: a zone transfer failed halfway and everything was added again. Nothing is written here."""
+
+    async def act() -> None:
+        async with Enacting(served, tmp_path) as world:
+            rows = {name: [f"10.{index}.0.{n}" for n in range(1, 61)] for index, name in enumerate(names("half", 40))}
+            await world.publish(rows)
+            first = await world.settle()
+            await first.dns.read()
+            serial = await ask(served, DOMAIN, "SOA")
+            world.door.asked_tcp.clear()
+            cut = count()
+            world.door.spoil = lambda at, message: None if at >= 1 and next(cut) < 5 else message
+            hands = await world.settle()
+            assert next(cut) > 3, "several transfers were cut"
+            assert world.door.updates() == []
+            assert await ask(served, DOMAIN, "SOA") == serial
+            assert all(stands(hands, name, addresses, 1) for name, addresses in rows.items())
+
+    uvloop.run(act())
+
+
+def test_external_dns_414_an_empty_cache_moves_only_what_changed(served: Served, tmp_path: Path) -> None:
+    """external-dns #414: a controller restarted while members rolled, deleted and created anew. One set, one UPDATE."""
+
+    async def act() -> None:
+        async with Enacting(served, tmp_path) as world:
+            rows = {name: ["192.0.2.1", "192.0.2.2"] for name in names("cache", 30)}
+            await world.publish(rows)
+            await world.settle()
+            rolled = names("cache", 30)[7]
+            await world.publish({rolled: ["192.0.2.2", "192.0.2.3"]})
+            world.door.asked_tcp.clear()
+            hands = await world.settle()
+            assert stands(hands, rolled, ["192.0.2.2", "192.0.2.3"], 2)
+            assert world.door.touched() == {rolled}
+            assert len(world.door.updates()) == 1, "never gone in between"
+
+    uvloop.run(act())
+
+
+def test_external_dns_605_a_deletion_asked_for_twice_is_done_once(served: Served, tmp_path: Path) -> None:
+    """external-dns #605: what is gone already is no error: not for another enactor, nor in a second plan."""
+
+    async def act() -> None:
+        async with Enacting(served, tmp_path) as world:
+            (name,) = names("twice", 1)
+            await world.publish({name: ["192.0.2.1"]})
+            await world.settle()
+            await world.publish({name: []})
+            await world.settle()
+            assert not await ask(served, name, "A")
+            world.door.asked_tcp.clear()
+            again = await world.settle()
+            assert world.door.updates() == []
+            await world.publish({name: []})
+            await world.settle(again)
+            assert not await ask(served, name, "A")
+            assert name not in again.found
+            assert world.condition.state == "up"
+
+    uvloop.run(act())
+
+
+def test_external_dns_264_3028_a_wildcard_converges(served: Served, tmp_path: Path) -> None:
+    r"""external-dns #264, #3028: ``*.x`` came back as ``\052.x`` and was written anew each cycle."""
+
+    async def act() -> None:
+        async with Enacting(served, tmp_path) as world:
+            name = f"*.star.{DOMAIN}"
+            await world.publish({name: ["192.0.2.1"]})
+            assert stands(await world.settle(), name, ["192.0.2.1"], 1)
+            world.door.asked_tcp.clear()
+            assert stands(await world.settle(), name, ["192.0.2.1"], 1)
+            assert world.door.updates() == []
+            assert await ask(served, f"anything.star.{DOMAIN}", "A") == ["192.0.2.1"]
+
+    uvloop.run(act())
+
+
+def test_lego_1351_cert_manager_4504_other_records_at_the_name_are_kept(served: Served, tmp_path: Path) -> None:
+    """lego #1351, cert-manager #4504: a writer of one value dropped another's. TXT, MX and the like aren't ours."""
+
+    async def act() -> None:
+        async with Enacting(served, tmp_path) as world:
+            (name,) = names("beside", 1)
+
+            def fill(update: dns.update.UpdateMessage) -> None:
+                update.add(f"{name}.", 60, "TXT", '"v=spf1 -all"')
+                update.add(f"{name}.", 60, "MX", f"10 mail.{DOMAIN}.")
+
+            await by_hand(served, fill)
+            for number, address in enumerate(("192.0.2.1", "192.0.2.2"), 1):
+                await world.publish({name: [address]})
+                assert stands(await world.settle(), name, [address], number)
+            await world.publish({name: []})
+            await world.settle()
+            assert await ask(served, name, "TXT") == ['"v=spf1 -all"']
+            assert await ask(served, name, "MX") == [f"10 mail.{DOMAIN}."]
+
+    uvloop.run(act())
+
+
+def test_bind_an_endpoint_beside_a_cname_is_told_and_not_taken_for_done(served: Served, tmp_path: Path) -> None:
+    """BIND, tried: a record added beside a CNAME is answered NOERROR and left out (RFC 2136 section 3.4.2.2)."""
+
+    async def act() -> None:
+        async with Enacting(served, tmp_path) as world:
+            name, other = names("alias", 2)
+            await by_hand(served, lambda update: update.add(f"{name}.", 60, "CNAME", f"mail.{DOMAIN}."))
+            await world.publish({name: ["192.0.2.1"], other: ["192.0.2.1"]})
+            hands = world.enactor()
+            await world.run(hands, lambda: name in hands.found and stands(hands, other, ["192.0.2.1"], 1))
+            assert "CNAME" in hands.found[name][1]
+            assert hands.dns.live(name) == Live(name, other=("CNAME",))
+            await by_hand(served, lambda update: update.delete(f"{name}.", "CNAME"))
+            await world.run(hands, lambda: stands(hands, name, ["192.0.2.1"], 1))
+
+    uvloop.run(act())
+
+
+def test_external_dns_6683_a_refused_record_leaves_its_marker_as_it_was(named: Served) -> None:
+    """external-dns #6683: a record's type changed, the provider refused it, and the marker said that it was done.
+
+    Another writer's marker stands at a name at which BIND takes no address (check-names): it refuses the whole UPDATE.
+    """
+    stage = ServerStage(named)
+
+    async def act() -> None:
+        name = f"type_change.{DOMAIN}"
+        before = Live(name, marker(1, content(["192.0.2.1"], 30)))
+        await stage.hand(before)
+        port = stage.port()
+        await port.read()
+        good = Live(f"type-change.{DOMAIN}")
+        with pytest.raises(Refused):
+            await port.commit((change(port.live(name), 2, "2001:db8::1"), change(good, 2, "2001:db8::1")))
+        assert not await port.read()
+        assert (port.live(name), port.live(good.name)) == (before, good)
+
+    stage.run(act)
