@@ -30,10 +30,12 @@ def kill_for(region: RunningRegion, seconds: float, kills: int, seed: int) -> No
             continue
 
 
-@pytest.mark.timeout(200)
 @pytest.mark.parametrize(
     ("seconds", "kills"),
-    [pytest.param(90, 60), pytest.param(300, 200, marks=[pytest.mark.soak, pytest.mark.timeout(500)])],
+    [
+        pytest.param(90, 60, marks=pytest.mark.timeout(200)),
+        pytest.param(300, 200, marks=[pytest.mark.soak, pytest.mark.timeout(500)]),
+    ],
 )
 def test_killing_every_role_leaves_callers_served_and_ends_on_the_newest_plan(
     tmp_path: Path, seconds: float, kills: int
