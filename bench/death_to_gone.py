@@ -187,6 +187,8 @@ def report(watch: Watch, seen: Followed, died: dict[str, int], gone: dict[str, i
     tell("decision to gone, median", statistics.median(took), "ms", f"{trials} trials")
     tell("decision to gone, p99", took[-(-len(took) * 99 // 100) - 1], "ms", f"{len(watch.generations)} plans seen")
     tell("decision to gone, longest", took[-1], "ms")
+    planned = [(row.made_at - seen.decided[key]) / 1e6 for key, row in seen.planned.items() if row.made_at]
+    tell("of that, decision to plan, median", statistics.median(planned), "ms")
     tell("death to decision, median", statistics.median(found), "s", "interval 10 s, fall 3")
     tell("death to decision, longest", found[-1], "s")
     tell("answers judged meanwhile", watch.answers, "", "none held an address that was gone")

@@ -131,7 +131,10 @@ class SqliteStore:
 
     async def put_membership(self, pool: str, expected: int, body: bytes) -> bool:
         """Compare-and-set on the pool's version; raises the input snapshot."""
-        return await self._write(inputs.put_membership, pool, expected, body)
+        wrote = await self._write(inputs.put_membership, pool, expected, body)
+        if wrote:
+            self._watch.wrote_inputs()  # the planner is in the load balancers' process: a removal doesn't wait for a look
+        return wrote
 
     async def put_override(self, name: str, body: bytes) -> None:
         """Place or replace an override (drain, keep, pause); raises the input snapshot."""

@@ -49,6 +49,16 @@ class Watch:
         except PortError as problem:
             return type(problem)
 
+    def wrote_inputs(self) -> None:
+        """This process has just written what plans are made from: whoever waits for that here need not wait for a look.
+
+        Called on the loop. The next look finds the same change and wakes them once more, which costs a pass.
+        """
+        self.plan_changes += 1
+        for changed in self.waiting_for_plans:
+            if not changed.done():
+                changed.set_result(None)
+
     def start(self) -> None:
         """Begin to look, if that hasn't begun."""
         if self._thread is None:
