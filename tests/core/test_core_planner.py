@@ -25,6 +25,7 @@ from fencepost.core.instant import MILLISECOND, MINUTE, SECOND
 from fencepost.core.record_set import NOTHING, Content, content
 from fencepost.core.store import CONTESTED_AT, Head, Order, Row, Wanted
 from fencepost.core.traffic.dns_planner import DnsPlanner, PlannerSettings
+from fencepost.core.traffic.load_balancer import gathering_since
 from fencepost.core.zone import Live, lacks_family
 
 NOW = 1_000 * SECOND
@@ -274,6 +275,24 @@ def test_mere_shifts_of_weight_are_gathered_and_nothing_else_waits() -> None:
     removal = Wanted(ONE, "4", shift_since=NOW)
     assert planned(Standing(NAME, at, newest, removal))[0] is not None
     assert planned(Standing(NAME, at, newest, shift, (Order("o", "withdraw", NAME),)))[0] is not None
+
+
+def test_a_target_that_comes_back_over_a_minute_makes_two_plans_and_ends_at_full_weight() -> None:
+    """Slow start goes by tenths; the last one must not be left out, nor each be a plan of its own."""
+    newest = row(content({"192.0.2.1": 10, "192.0.2.2": 1}, 30), 2)
+    newest = structs.replace(newest, made_at=NOW)
+    began, plans = 0, 0
+    for second in range(1, 200):
+        now = NOW + second * SECOND
+        tenth = min(10, max(1, second // 6))
+        if second % 6 == 0 and second <= 60:
+            began = gathering_since(began, 30 * SECOND, now)
+        asked = Wanted(content({"192.0.2.1": 10, "192.0.2.2": tenth}, 30), "4", shift_since=began)
+        made, _ = planned(Standing(NAME, live(newest.content, 2), newest, asked), now=now)
+        if made is not None:
+            newest, plans = structs.replace(made, generation=newest.generation), plans + 1
+    assert plans == 2
+    assert newest.content == content(["192.0.2.1", "192.0.2.2"], 30)
 
 
 @given(contents, contents)

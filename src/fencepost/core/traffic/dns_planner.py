@@ -145,13 +145,17 @@ class Ground(NamedTuple):
 
 
 def gathered_at(standing: Standing, gather: Duration) -> Instant:
-    """When an endpoint's change may be planned: 0 at once; later only for a shift of weights and nothing else."""
+    """When an endpoint's change may be planned: 0 at once; later only for a shift of weights and nothing else.
+
+    A shift waits for others from when it began, and from the endpoint's last row: a target that comes back over a
+    minute, a tenth at a time, makes two plans and not ten.
+    """
     wanted, row = standing.wanted, standing.row
     if wanted is None or row is None or standing.orders or not wanted.shift_since or needs_adoption(standing):
         return 0
     new, old = wanted.content, row.content
     shifts = (new.a, new.aaaa, new.ttl) == (old.a, old.aaaa, old.ttl)
-    return wanted.shift_since + gather if shifts and row.hold is None else 0
+    return max(wanted.shift_since, row.made_at) + gather if shifts and row.hold is None else 0
 
 
 def must_wait(standing: Standing) -> bool:

@@ -202,7 +202,7 @@ def compose(row: Membership, listed: Roster, work: decision.Pass, gather_ns: Dur
         pool=row.pool,
         version=row.version + 1,
         urgent=row.urgent + urgent,
-        shift_since=0 if urgent else _shift_since(row.shift_since, gather_ns, now) if shifted else row.shift_since,
+        shift_since=0 if urgent else gathering_since(row.shift_since, gather_ns, now) if shifted else row.shift_since,
         members=members,
         tokens=work.tokens,
         refilled_at=now,
@@ -223,7 +223,7 @@ def compose(row: Membership, listed: Roster, work: decision.Pass, gather_ns: Dur
     )
 
 
-def _shift_since(was: Instant, gather_ns: Duration, now: Instant) -> Instant:
+def gathering_since(was: Instant, gather_ns: Duration, now: Instant) -> Instant:
     """When the gathering that `now` falls into began.
 
     A gathering that is over stays open for half as long again, so that the planner finds it over before the next one
