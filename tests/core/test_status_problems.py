@@ -177,8 +177,53 @@ def test_nobody_is_silent_while_the_store_cannot_be_read() -> None:
 )
 def test_the_provider_is_away_or_refuses(error: PortError, kind: str) -> None:
     """Away may pass by itself; refused waits for a person."""
-    found = problems(made(dns_error=error))[kind, "127.0.0.1:5300"]
+    alive = stored(beats=(*stored().beats, beat("dns", 4190)))
+    found = problems(made(dns_error=error, store=alive))[kind, "127.0.0.1:5300"]
     assert found.needs_person is (kind == "provider-refuses")
+
+
+def test_our_own_server_that_does_not_answer_and_does_not_run_needs_a_person_at_once() -> None:
+    """Nothing will start it: waiting a minute with that only costs callers a minute."""
+    found = problems(made(dns_error=Unavailable("timeout")))["dns-unavailable", "127.0.0.1:5300"]
+    assert found.needs_person
+    assert found.try_.startswith("fencepost up ")
+
+
+def test_a_region_whose_processes_are_gone_is_down_at_once_however_young_their_signs_of_life() -> None:
+    """Ctrl-C, or kill -9 of all: for 12 s their last beats are fresh, and status must not call that working."""
+    status = made(processes={}, gone=frozenset(each.pid for each in stored().beats))
+    assert {role.state for role in status.roles} == {"down"}
+    assert {role.pid for role in status.roles} == {None}
+    assert status.verdict == "attention"
+    assert problems(status)["region-down", "demo"].needs_person
+
+
+def test_one_role_whose_process_is_gone_is_down_at_once() -> None:
+    """As the supervisor knows it, and by its own beat where no supervisor runs (systemd)."""
+    pid = next(each.pid for each in stored().beats if each.role == "enactor/b")
+    for processes in ({}, facts().processes):
+        states = {role.name: role.state for role in made(processes=processes, gone=frozenset({pid})).roles}
+        assert states.pop("enactor/b") == "down"
+        assert set(states.values()) == {"up"}
+
+
+def test_a_region_of_which_nothing_can_be_read_but_dns_is_not_called_working() -> None:
+    """The store was deleted and nothing runs: an answer from DNS alone says nothing of who looks after it."""
+    status = made(source="dns", store=None, store_error=Unavailable("gone"), observer=None, processes={})
+    assert status.verdict == "attention"
+    assert "as far as can be seen here" in problems(status)["region-down", "demo"].what
+    asked = made(store=None, store_error=Unavailable("gone"), processes={})
+    assert "region-down" not in ids(asked), "a role that makes the document can't see its neighbours without a store"
+
+
+def test_an_emptied_name_without_an_enactor_needs_a_person_at_once() -> None:
+    """Healing is somebody's work: where no enactor runs, nobody puts it back."""
+    emptied = DnsFacts(NOW, {API: structs.replace(live(row(API)), a=(), ttl=0), WWW: live(row(WWW))})
+    pids = frozenset(each.pid for each in stored().beats if each.role.startswith("enactor/"))
+    found = problems(made(dns=emptied, gone=pids))["empty-now", API]
+    assert found.needs_person
+    assert found.try_ == f"fencepost repair {API}" + "".join(f" --address {each}" for each in row(API).content.a)
+    assert not problems(made(dns=emptied))["empty-now", API].needs_person
 
 
 def test_a_refused_configuration_is_said_with_its_first_mistake() -> None:

@@ -34,7 +34,7 @@ def compose(facts: Facts) -> Status:
     """The document of these facts."""
     store = facts.store
     endpoints, pools, roles = endpoint_statuses(facts), pool_statuses(facts), role_statuses(facts)
-    problems = sort_out((*upkeep_problems(facts, roles), *pool_problems(facts), *endpoint_problems(facts)))
+    problems = sort_out((*upkeep_problems(facts, roles), *pool_problems(facts), *endpoint_problems(facts, roles)))
     overrides = standing_overrides(facts)
     return Status(
         schema_=SCHEMA,

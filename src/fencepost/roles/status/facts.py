@@ -71,6 +71,7 @@ class Facts(Struct, frozen=True):
     they couldn't be read this time. ``first_seen`` is since when each problem (id, on) has been seen, for those whose
     own beginning isn't recorded. ``processes`` is empty where no supervisor runs the roles. ``stuck_writer`` is who
     holds the store's write lock and doesn't move, as the supervisor sees it: its pid and for how many seconds.
+    ``gone`` are the pids of roles that are no longer processes of this machine, however young their last sign of life.
     """
 
     region: Region
@@ -85,3 +86,4 @@ class Facts(Struct, frozen=True):
     stuck_writer: tuple[int, float] | None = None
     first_seen: Mapping[tuple[str, str], Instant] = {}
     folder: str = ""
+    gone: frozenset[int] = frozenset()

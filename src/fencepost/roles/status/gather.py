@@ -7,8 +7,9 @@ in the background, and a later document has its fruit. The same code serves the 
 """
 
 import asyncio
+import os
 import time
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -159,6 +160,7 @@ class Gatherer:
             stuck_writer=stuck_writer(processes or {}) if started else None,
             first_seen=dict(self.first_seen),
             folder=self.folder,
+            gone=gone(pids_of(self.stored, running)),
         )
         return self.last
 
@@ -299,6 +301,34 @@ def stuck_writer(held: Mapping[str, Any]) -> tuple[int, float] | None:
         case {"pid": int(pid), "held_s": int() | float() as seconds}:
             return pid, float(seconds)
     return None
+
+
+def pids_of(stored: StoreFacts | None, running: Mapping[str, Process]) -> set[int]:
+    """Every process that is said to be a role's."""
+    beats = stored.beats if stored is not None else ()
+    return {beat.pid for beat in beats} | {each.pid for each in running.values() if each.pid is not None}
+
+
+def gone(pids: Iterable[int]) -> frozenset[int]:
+    """Those of these pids that no process of this machine has, or only one that has died and wasn't waited for.
+
+    A region's roles run on one machine, its store's; so a sign of life by a pid that is gone says nothing any more.
+    """
+    return frozenset(pid for pid in pids if pid > 0 and not alive(pid))
+
+
+def alive(pid: int) -> bool:
+    """Whether a process of this machine has this pid. Another user's counts too, also where /proc hides it."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in ("Z", "X")
+    except (OSError, IndexError):
+        return True
 
 
 def started_at(pid: object) -> Instant:

@@ -12,20 +12,26 @@ from fencepost.core.traffic.membership import Member, Membership, Mode, Rule, St
 from fencepost.core.traffic.quorum import LEAST_VOTES
 from fencepost.core.zone import Live, withdraws
 from fencepost.roles.status import kinds
-from fencepost.roles.status.document import Problem, when
+from fencepost.roles.status.document import Problem, RoleStatus, when
 from fencepost.roles.status.endpoints import as_planned, endpoint_names, foreign
 from fencepost.roles.status.facts import Facts, StoreFacts
 from fencepost.roles.status.kinds import Kind
+from fencepost.roles.status.running import lives
 from fencepost.settings.core_settings import safety_settings
 from fencepost.settings.schema import Endpoint, Pool
 
 
-def problem(facts: Facts, kind: Kind, on: str, what: str, try_: str, since: Instant = 0) -> Problem:
-    """One problem. ``since`` is its own recorded beginning; else the first time it was seen counts, if it is known."""
+def problem(
+    facts: Facts, kind: Kind, on: str, what: str, try_: str, since: Instant = 0, *, person: bool = False
+) -> Problem:
+    """One problem. ``since`` is its own recorded beginning; else the first time it was seen counts, if it is known.
+
+    ``person``: one is needed at once, whatever the kind's patience.
+    """
     began = since or facts.first_seen.get((kind.id, on), 0)
     lasted = facts.now - began if began else 0
-    person = kind.patience is not None and lasted >= kind.patience
-    return Problem(kind.id, kind.kind, on, what, try_, person, when(began))
+    needed = person or (kind.patience is not None and lasted >= kind.patience)
+    return Problem(kind.id, kind.kind, on, what, try_, needed, when(began))
 
 
 def pool_problems(facts: Facts) -> Iterator[Problem]:
@@ -94,14 +100,17 @@ def checkers(facts: Facts, pool: Pool, row: Membership) -> Iterator[Problem]:
         yield problem(facts, kinds.CHECKER_OUTVOTED, f"checker/{zone}", text, log_of(facts, f"checker/{zone}"))
 
 
-def endpoint_problems(facts: Facts) -> Iterator[Problem]:
+def endpoint_problems(facts: Facts, roles: tuple[RoleStatus, ...]) -> Iterator[Problem]:
     """What is wrong with endpoints."""
+    healed = lives(roles, "enactor") or not roles
     settings = {endpoint.name: endpoint for endpoint in facts.region.endpoints}
     asks = Asks(facts.store)
     for name in endpoint_names(facts):
         live = facts.dns.lives.get(name) if facts.dns else None
         row = facts.store.rows.get(name) if facts.store else None
         yield from endpoint_problem(facts, name, settings.get(name), live, row, asks)
+        if name in settings and is_empty(live, row, settings[name]) and not foreign_at(live, facts):
+            yield empty(facts, name, healed=healed)
     if facts.observer is not None:
         for broken in facts.observer.violations:
             text = f"{broken.promise}: {broken.what}"
@@ -127,17 +136,30 @@ def endpoint_problem(
     elif asked := asks.a_person(name):
         yield problem(facts, kinds.NEEDS_ADOPT, name, asked, take_over(name, live))
     elif as_planned(live, row) is False and row is not None:
-        text = f"generation {row.generation} is planned, {lives(live, row)}"
+        text = f"generation {row.generation} is planned, {instead(live, row)}"
         yield problem(facts, kinds.ENACTORS_BEHIND, name, text, f"fencepost history {name}", late(row, live))
     elif row is None and facts.store is not None:
         yield problem(facts, kinds.NOT_PUBLISHED, name, not_yet(asks, settings), f"fencepost explain {name}")
     if facts.store is not None and is_behind(asks, settings, row, facts.region.dns.gather_ns, facts.now):
         text = "its pool's membership has changed and no plan has followed"
         yield problem(facts, kinds.PLANNER_BEHIND, name, text, log_of(facts, "planner"))
-    if is_empty(live, row, settings):
+
+
+def foreign_at(live: Live | None, facts: Facts) -> bool:
+    """Whether what stands is somebody else's."""
+    return live is not None and foreign(live, facts.region.owner)
+
+
+def empty(facts: Facts, name: str, *, healed: bool) -> Problem:
+    """A published name that callers get nothing from. Where no enactor runs, nobody but a person puts it back."""
+    since = facts.observer.empty_now.get(name, 0) if facts.observer else 0
+    if healed:
         text = "callers get no address: enactors heal it; if they don't, repair it by hand"
-        since = facts.observer.empty_now.get(name, 0) if facts.observer else 0
-        yield problem(facts, kinds.EMPTY_NOW, name, text, f"fencepost repair {name}", since)
+        return problem(facts, kinds.EMPTY_NOW, name, text, f"fencepost repair {name}", since)
+    text = "callers get no address, and no enactor runs to heal it: start the region, or write the addresses by hand"
+    known = facts.store.rows.get(name) if facts.store else None
+    said = "".join(f" --address {each}" for each in (known.content.addresses if known else ())[:8])
+    return problem(facts, kinds.EMPTY_NOW, name, text, f"fencepost repair {name}{said}", since, person=True)
 
 
 class Asks:
@@ -179,7 +201,7 @@ def whose(live: Live) -> str:
     return f"its marker's owner is {owner!r}" if owner else "what stands at its marker's name is no marker"
 
 
-def lives(live: Live | None, row: Row) -> str:
+def instead(live: Live | None, row: Row) -> str:
     """What is live instead of a row."""
     if live is None or not isinstance(live.marker, Marker):
         return "and no marker stands"

@@ -4,7 +4,7 @@ A process that runs and gives no sign of life has stopped seeing, however well i
 give none (the API); of those the supervisor alone knows.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from fencepost.core.instant import SECOND, Duration, Instant
 from fencepost.ports import Beat
@@ -37,11 +37,17 @@ def kind_of(name: str) -> str:
     return name.partition("/")[0]
 
 
+def lives(roles: Iterable[RoleStatus], kind: str) -> bool:
+    """Whether a role of a kind runs and can be heard."""
+    return any(kind_of(role.name) == kind and role.state not in ("down", "silent") for role in roles)
+
+
 def role_statuses(facts: Facts) -> tuple[RoleStatus, ...]:
     """Every role that is expected, runs, or gave a sign of life lately; by name."""
     beats = {beat.role: beat for beat in facts.store.beats} if facts.store else {}
     expected = expected_roles(facts.region)
-    names = set(expected) if facts.store or facts.processes else set()
+    # A role that makes this document while it can see neither signs of life nor processes doesn't call all others down.
+    names = set(expected) if facts.store or facts.processes or facts.observer is None else set()
     names.update(name for name in facts.processes if kind_of(name) in ROLES)
     names.update(name for name, beat in beats.items() if facts.now - beat.at < FORGOTTEN_AFTER)
     return tuple(role_status(facts, name, beats.get(name)) for name in sorted(names))
@@ -53,10 +59,13 @@ def role_status(facts: Facts, name: str, beat: Beat | None) -> RoleStatus:
     last_error = beat.error or None if beat else None
     if process is not None and process.pid is None:
         last_error = process.last_exit or last_error
+    pid = process.pid if process else beat.pid if beat else None
+    if pid in facts.gone:
+        last_error, pid = f"its process (pid {pid}) is gone", None
     return RoleStatus(
         name=name,
-        state=state(beat, process, kind_of(name) in BEATING, heard_until(facts)),
-        pid=process.pid if process else beat.pid if beat else None,
+        state=state(beat, process, kind_of(name) in BEATING, heard_until(facts), facts.gone),
+        pid=pid,
         restarts=process.restarts if process else None,
         version=beat.version or None if beat else None,
         seen_s=seconds(facts.now - beat.at) if beat else None,
@@ -69,9 +78,13 @@ def heard_until(facts: Facts) -> Instant:
     return min(facts.store.at, facts.now) if facts.store else 0
 
 
-def state(beat: Beat | None, process: Process | None, beats: bool, now: Instant) -> RoleState:
+def state(
+    beat: Beat | None, process: Process | None, beats: bool, now: Instant, gone: Collection[int] = ()
+) -> RoleState:
     """See :class:`RoleStatus`. A sign of life given by an earlier process says nothing of the one that runs now."""
-    if process is not None and process.pid is None:
+    if process is not None and (process.pid is None or process.pid in gone):
+        return "down"
+    if process is None and beat is not None and beat.pid in gone:
         return "down"
     if process is not None and beat is not None and beat.pid != process.pid:
         beat = None

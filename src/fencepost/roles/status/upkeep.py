@@ -10,13 +10,13 @@ from fencepost.roles.status.document import Problem, RoleStatus
 from fencepost.roles.status.facts import Facts
 from fencepost.roles.status.problems import log_of, problem
 from fencepost.roles.status.rejected import rejected
-from fencepost.roles.status.running import expected_roles, kind_of
+from fencepost.roles.status.running import expected_roles, kind_of, lives
 
 
 def upkeep_problems(facts: Facts, roles: tuple[RoleStatus, ...]) -> Iterator[Problem]:
     """All of them."""
     yield from store_problems(facts)
-    yield from dns_problems(facts)
+    yield from dns_problems(facts, roles)
     yield from config_problems(facts)
     yield from role_problems(facts, roles)
 
@@ -39,8 +39,12 @@ def store_problems(facts: Facts) -> Iterator[Problem]:
         yield problem(facts, kinds.WRITER_STUCK, role or where, text, log_of(facts, role) if role else f"ps -fp {pid}")
 
 
-def dns_problems(facts: Facts) -> Iterator[Problem]:
-    """The provider: doesn't answer, or doesn't take what we send."""
+def dns_problems(facts: Facts, roles: tuple[RoleStatus, ...]) -> Iterator[Problem]:
+    """The provider: doesn't answer, or doesn't take what we send.
+
+    A server of ours that doesn't answer while its role doesn't live either needs a person at once.
+    """
+    dead = facts.region.dns.provider == "embedded" and not lives(roles, "dns")
     error = facts.dns_error
     server = facts.region.dns.listen if facts.region.dns.provider == "embedded" else facts.region.dns.server
     where = str(server or facts.region.dns.provider)
@@ -50,7 +54,9 @@ def dns_problems(facts: Facts) -> Iterator[Problem]:
         text = f"{said(error)}; {error.hint}" if error.hint else said(error)
         yield problem(facts, kinds.PROVIDER_REFUSES, where, text, check)
     elif error is not None:
-        yield problem(facts, kinds.DNS_UNAVAILABLE, where, said(error), dig, facts.dns.at if facts.dns else 0)
+        text = f"{said(error)}; its role doesn't run" if dead else said(error)
+        try_ = start(facts) if dead else dig
+        yield problem(facts, kinds.DNS_UNAVAILABLE, where, text, try_, facts.dns.at if facts.dns else 0, person=dead)
     elif facts.observer is not None and facts.observer.error and facts.now - facts.observer.at > 3 * SECOND:
         text = f"the observer's questions aren't answered: {facts.observer.error}"
         yield problem(facts, kinds.DNS_UNAVAILABLE, where, text, dig, facts.observer.at)
@@ -76,8 +82,9 @@ def role_problems(facts: Facts, roles: tuple[RoleStatus, ...]) -> Iterator[Probl
     needed = expected_roles(facts.region)
     gone = [role for role in roles if role.name in needed and role.state == "down"]
     if roles and len(gone) == len(needed):
-        text = "no role of this region runs: nothing is checked, planned or healed"
-        yield problem(facts, kinds.REGION_DOWN, facts.region.name, text, f"fencepost up --config {facts.region.path}")
+        blind = "" if facts.store else " as far as can be seen here (no supervisor, and no store with signs of life)"
+        text = f"no role of this region runs{blind}: nothing is checked, planned or healed"
+        yield problem(facts, kinds.REGION_DOWN, facts.region.name, text, start(facts))
         return
     for role in roles:
         yield from role_problem(facts, role, needed=role.name in needed or role.name in facts.processes)
@@ -105,6 +112,11 @@ def role_problem(facts: Facts, role: RoleStatus, *, needed: bool) -> Iterator[Pr
     if role.version is not None and role.version != __version__ and role.state != "down":
         text = f"it runs version {role.version}, this is {__version__}"
         yield problem(facts, kinds.ROLE_OTHER_VERSION, role.name, text, "fencepost status -v")
+
+
+def start(facts: Facts) -> str:
+    """The line that starts the region."""
+    return f"fencepost up --config {facts.region.path}"
 
 
 def said(error: Exception) -> str:
