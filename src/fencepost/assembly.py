@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from fencepost.core.traffic.dns_enactor import EnactorSettings
 from fencepost.core.traffic.dns_planner import PlannerSettings
 from fencepost.core.traffic.janitor import JanitorSettings
-from fencepost.ports import DnsPort, Misconfigured, StorePort
+from fencepost.ports import Misconfigured, StorePort
 from fencepost.roles import configuration, heartbeat
 from fencepost.roles.loop import Condition, Drill
 from fencepost.settings import Region
@@ -22,9 +22,10 @@ from fencepost.settings.schema import Secret
 from fencepost.settings.secret import TsigKey, read_tsig_key
 
 if TYPE_CHECKING:
-    from fencepost.adapters.dns_rfc2136 import Rfc2136Dns
+    from fencepost.adapters.dns_rfc2136 import Rfc2136Dns, Rfc2136Settings
     from fencepost.adapters.probe import Prober, ProbeResult, ProbeSettings, ProbeTarget
     from fencepost.roles.checker import CheckerSettings
+    from fencepost.roles.observer import Witness
 
 Main = Callable[[], Coroutine[Any, Any, None]]
 
@@ -73,26 +74,38 @@ def make_tsig_key(region: Region) -> None:
 
 def open_dns(region: Region) -> "dict[str, Rfc2136Dns]":
     """A DNS port for each of the region's domains. Raises ``Misconfigured``."""
-    from fencepost.adapters.dns_rfc2136 import Rfc2136Dns, Rfc2136Settings
+    from fencepost.adapters.dns_rfc2136 import Rfc2136Dns
+
+    return {settings.domain: Rfc2136Dns(settings) for settings in dns_settings(region)}
+
+
+def dns_settings(region: Region) -> "list[Rfc2136Settings]":
+    """How each of the region's domains is reached. Raises ``Misconfigured``."""
+    from fencepost.adapters.dns_rfc2136 import Rfc2136Settings
 
     key = tsig_key(region)
     at = region.dns.listen if region.dns.provider == "embedded" else region.dns.server
     if at is None:
         raise Misconfigured("no DNS server is named", where=region.path, hint='write server = "192.0.2.53:53" in [dns]')
-    return {
-        domain: Rfc2136Dns(
-            Rfc2136Settings(
-                server=(at.host, at.port),
-                domain=domain,
-                owner=region.owner,
-                key_name=key.name,
-                key_algorithm=key.algorithm,
-                key_secret=base64.b64encode(key.secret).decode(),
-                notify=(at.host if at.host in ("127.0.0.1", "::1") else "127.0.0.1", 0),
-            )
+    return [
+        Rfc2136Settings(
+            server=(at.host, at.port),
+            domain=domain,
+            owner=region.owner,
+            key_name=key.name,
+            key_algorithm=key.algorithm,
+            key_secret=base64.b64encode(key.secret).decode(),
+            notify=(at.host if at.host in ("127.0.0.1", "::1") else "127.0.0.1", 0),
         )
         for domain in region.dns.domains
-    }
+    ]
+
+
+def open_witness(region: Region) -> "Witness":
+    """Whom the observer asks what happened in a domain: its primary, over connections of its own."""
+    from fencepost.adapters.dns_differences import witness_of
+
+    return witness_of(dns_settings(region))
 
 
 def enactor_settings(region: Region, zone: str) -> EnactorSettings:
@@ -121,9 +134,8 @@ def enactor_main(region: Region, zone: str) -> Main:
             group.create_task(
                 heartbeat.beat(name, store, condition, " ".join(f"{host}:{port}" for host, port in notify))
             )
-            ports: dict[str, DnsPort] = dict(dns)
             group.create_task(
-                run_enactor(enactor_settings(region, zone), ports, store, file, condition, drill_of(region, name))
+                run_enactor(enactor_settings(region, zone), dict(dns), store, file, condition, drill_of(region, name))
             )
 
     return main
@@ -233,15 +245,16 @@ def checker_main(region: Region, zone: str) -> Main:
         from fencepost.adapters.probe_kinds import open_prober
         from fencepost.roles.checker import CheckerRole
 
-        name, condition, store = f"checker/{zone}", Condition(), open_store(region)
+        condition, store = Condition(), open_store(region)
         role = CheckerRole(
             checker_settings(region, zone),
             open_prober=partial(open_prober, salt=zone),
             store=store,
             open_canaries=[partial(open_prober_of, *canary, salt=zone) for canary in canaries(region)],
+            on_problem=partial(condition.now, "reports"),
         )
         async with asyncio.TaskGroup() as group:
-            group.create_task(heartbeat.beat(name, store, condition))
+            group.create_task(heartbeat.beat(f"checker/{zone}", store, condition))
             group.create_task(role.run(asyncio.Event()))
             group.create_task(
                 configuration.follow(store, lambda loaded: role.reload(checker_settings(loaded.region, zone)))
@@ -307,11 +320,11 @@ def api_main(region: Region) -> Main:
         from fencepost.roles.api import run_api
 
         store, condition = open_store(region), Condition()
-        dns: dict[str, DnsPort] = dict(open_dns(region))
         async with asyncio.TaskGroup() as group:
             # A store of its own: a beat that waits for a stuck writer mustn't hold up the API's reading.
             group.create_task(heartbeat.beat("api", open_store(region), condition))
-            group.create_task(run_api(region, store, dns, state_folder(region)))
+            witness = open_witness(region)
+            group.create_task(run_api(region, store, open_dns(region), state_folder(region), witness=witness))
 
     return main
 

@@ -10,11 +10,15 @@ import dns.rdataclass
 import dns.rdatatype
 import pytest
 from dns.rdtypes.ANY.TXT import TXT
-from dns_server_running import Running, new_update, running, settings_in
+from dns_server_running import HERE, SECRET, Running, new_update, running, settings_in
 
+from fencepost.adapters.dns_differences import witness_of
+from fencepost.adapters.dns_rfc2136 import Rfc2136Settings
 from fencepost.core.fence import Generation, Hold, Marker
 from fencepost.core.record_set import Content, content
-from fencepost.roles.observer import Asker, Observer, ObserverSettings, Unanswered, run_observer
+from fencepost.ports import Unavailable
+from fencepost.roles.observer import Observer, ObserverSettings, Witness, run_observer
+from fencepost.roles.observer_questions import Asker, Unanswered
 from fencepost.roles.status.promise_watch import Broken, Watched
 
 NAME = "api.example.test"
@@ -27,9 +31,9 @@ def server(tmp_path: Path) -> Iterator[Running]:
         yield found
 
 
-def observer_of(port: int, **more: object) -> Observer:
+def observer_of(port: int, witness: Witness | None = None, **more: object) -> Observer:
     given = {"host": "127.0.0.1", "port": port, "owner": "demo", "timeout_s": 2.0, **more}
-    observer = Observer(ObserverSettings(**given))  # type: ignore[arg-type]
+    observer = Observer(ObserverSettings(**given), witness=witness)  # type: ignore[arg-type]
     observer.watches([Watched(NAME, "4")])
     return observer
 
@@ -153,23 +157,63 @@ def test_a_change_is_looked_at_when_it_happens(server: Running) -> None:
 
 
 def test_an_older_plan_over_a_newer_is_found_out(server: Running) -> None:
-    """October 2025, step 3, as a caller sees it; the violation is told once."""
+    """October 2025, step 3, as a caller sees it; the server's difference sequences say that it was one transaction.
+    The violation is told once.
+    """
+    observer, told = two_generations(server, witness=witness(server))
+    assert [(each.promise, each.on) for each in told] == [("never_backward", NAME)]
+    assert observer.watch.unsure["never_backward"] == 0
+
+
+def test_a_generation_that_fell_because_a_hand_took_the_marker_is_nobodys_broken_promise(server: Running) -> None:
+    """Between two looks: marker and records deleted by a careless hand, and an older row written by us, since nothing
+    remembered the newer. The same two looks as above; the server tells them apart.
+    """
+    observer, told = two_generations(server, wiped=True, witness=witness(server))
+    assert (told, observer.watch.unsure["never_backward"]) == ([], 0)
+    assert observer.watch.checked["never_backward"] == observer.watch.looks
+
+
+def test_without_a_witness_it_can_not_be_told(server: Running) -> None:
+    """No incremental transfers, or a witness that doesn't answer: counted apart."""
+    for asked in (None, unanswering):
+        observer, told = two_generations(server, witness=asked)
+        assert (told, observer.watch.unsure["never_backward"]) == ([], 1)
+
+
+async def unanswering(_domain: str, _since: int, _names: frozenset[str]) -> None:
+    """A witness whose server is away."""
+    raise Unavailable("gone")
+
+
+def witness(server: Running) -> Witness:
+    """The server itself, asked by incremental transfers."""
+    return witness_of(
+        [Rfc2136Settings((HERE, server.port), "example.test", key_name="writer", key_secret=SECRET, owner="demo")]
+    )
+
+
+def two_generations(server: Running, *, witness: Witness | None, wiped: bool = False) -> tuple[Observer, list[Broken]]:
+    """Generation 2 is looked at, then 1 put over it unseen (after a hand's wipe, if ``wiped``), and looked at."""
     old, new = content(["192.0.2.1"], 5), content(["192.0.2.2"], 5)
     told: list[Broken] = []
+    put(server, new, marked(2, new))
+    observer = observer_of(server.port, witness=witness, domains=("example.test",), every_s=0.05)
 
     async def watching() -> None:
-        observer = observer_of(server.port, every_s=0.05, queries_a_s=2000)
+        observer._serials["example.test"] = server.serial()
+        await observer.look(observer.endpoints[NAME])
+        if wiped:
+            await asyncio.to_thread(put, server, Content(), None)
+        await asyncio.to_thread(put, server, old, marked(1, old))
         task = asyncio.create_task(run_observer(observer, told.append))
-        for number, value in ((2, new), (1, old)):
-            looks = observer.watch.looks
-            await asyncio.to_thread(put, server, value, marked(number, value))
-            await until(partial(looked, observer, looks + 3))
-        await until(lambda: bool(told))
+        await until(lambda: observer.watch.looks > 3 and not observer.doubts)
+        await until(lambda: len(told) == len(observer.violations))
         task.cancel()
         await asyncio.wait([task])
 
     asyncio.run(watching())
-    assert [(each.promise, each.on) for each in told] == [("never_backward", NAME)]
+    return observer, told
 
 
 def test_silence_is_no_empty_answer() -> None:

@@ -8,6 +8,7 @@ import asyncio
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TypeVar
 
 from fencepost.adapters.dns_complaints import bad_rcode, bad_signature, no_answer
 from fencepost.adapters.dns_link import Link
@@ -29,6 +30,8 @@ from fencepost.core.dns_numbers import (
     Malformed,
 )
 from fencepost.ports import Misconfigured, Refused
+
+Taken = TypeVar("Taken", bound=Transfer)
 
 CHANGED = frozenset((NXRRSET, YXRRSET, NXDOMAIN, YXDOMAIN))
 """Response codes that say that a prerequisite didn't hold; not which (RFC 2136 section 3.2)."""
@@ -104,18 +107,26 @@ class Session:
 
         Raises :class:`NotOffered` for an incremental one that can't be had or doesn't fit, else the ports' exceptions.
         """
+        return await self.take(Transfer(mirror, whole=whole), -1 if whole else mirror.serial)
+
+    async def take(self, transfer: Taken, since: int) -> Taken:
+        """Feed a transfer until it is complete: what changed since a serial, or everything if that is -1.
+
+        Raises :class:`NotOffered` for an incremental one that can't be had or doesn't fit, else the ports' exceptions.
+        """
+        whole = since < 0
         doing = f"{'AXFR' if whole else 'IXFR'} of {self._domain}"
         question = self._question(AXFR if whole else IXFR)
         if not whole:
             # RFC 1995 section 3: a SOA record with the serial we hold, in the authority section.
-            data = b"\0\0" + mirror.serial.to_bytes(4, "big") + bytes(16)
+            data = b"\0\0" + since.to_bytes(4, "big") + bytes(16)
             record = b"\xc0\x0c\0\x06\0\x01\0\0\0\0" + len(data).to_bytes(2, "big") + data
             question = question[:8] + b"\0\x01" + question[10:] + record
         signed, mac = self._signer.sign(question)
         verifier = Verifier(self._signer, mac, several=True)
         with self._explained(doing):
             try:
-                return await self._take(signed, verifier, Transfer(mirror, whole=whole), doing)
+                return await self._take(signed, verifier, transfer, doing)
             except BaseException as error:
                 self._link.drop()  # what may still come over this connection is unknown
                 if isinstance(error, Malformed) and not whole:
@@ -164,7 +175,7 @@ class Session:
         self._link.keep(connection)
         return reply
 
-    async def _take(self, signed: bytes, verifier: Verifier, transfer: Transfer, doing: str) -> Transfer:
+    async def _take(self, signed: bytes, verifier: Verifier, transfer: Taken, doing: str) -> Taken:
         """Ask for a transfer and take its messages until it is complete."""
         message = await self._ask_stream(signed, again=True)
         connection, _ = await self._link.connection()

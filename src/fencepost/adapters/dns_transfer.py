@@ -24,7 +24,9 @@ RECORDS_MAX = 20_000_000
 _SIZES = {A: 4, AAAA: 16}
 
 
-class _State(Enum):
+class State(Enum):
+    """Where in the stream of records a transfer stands."""
+
     START = auto()
     FIRST = auto()  # one SOA seen
     WHOLE = auto()
@@ -42,7 +44,7 @@ class Transfer:
         self._fresh = Mirror(mirror.domain, mirror.owner)
         self._apex = b"".join(bytes((len(label),)) + label.encode() for label in mirror.domain.split(".")) + b"\0"
         self._touched: dict[str, Parts] = {}
-        self._state = _State.START
+        self._state = State.START
         self._serial = -1  # of the version the current section belongs to
         self._newest = -1
         self._records = 0
@@ -62,17 +64,17 @@ class Transfer:
             raise Malformed(f"more than {RECORDS_MAX:,} records")
         at = 0
         while at < len(records):
-            if self._state is _State.WHOLE:
+            if self._state is State.WHOLE:
                 at = self._feed_whole(message, records, at, known)
             else:
                 self._step(message, records[at], known)
                 at += 1
-        if self._state is _State.FIRST and not self._whole:
+        if self._state is State.FIRST and not self._whole:
             ours, theirs = self._from.serial, self._newest
             if ours == theirs or not _newer(theirs, ours):
                 self.stale = ours != theirs
-                self._state = _State.DONE
-        return self._state is _State.DONE
+                self._state = State.DONE
+        return self._state is State.DONE
 
     def finish(self) -> tuple[Mirror, Collection[str]]:
         """The mirror as of now, and the names that changed. Only after :meth:`feed` said complete."""
@@ -90,46 +92,46 @@ class Transfer:
     def _step(self, message: bytes, record: Record, known: dict[int, bytes]) -> None:
         """One record outside the middle of a whole transfer."""
         state = self._state
-        if state is _State.DONE:
+        if state is State.DONE:
             raise Malformed("records follow the final SOA")
         if record[1] == SOA:
             if record[0] != self._apex:
                 raise Malformed("a SOA of another domain")
             self._soa(soa_serial(message, record, known))
-        elif state is _State.START:
+        elif state is State.START:
             raise Malformed("a transfer doesn't start with a SOA")
-        elif state is _State.FIRST:
+        elif state is State.FIRST:
             self._begin_whole()
             self._feed_whole(message, [record], 0, known)
         else:
             self._change(message, record, known)
 
     def _soa(self, serial: int) -> None:
-        if self._state is _State.START:
+        if self._state is State.START:
             self._newest = serial
-            self._state = _State.FIRST
-        elif self._state is _State.FIRST:
+            self._state = State.FIRST
+        elif self._state is State.FIRST:
             if not self._whole and serial == self._from.serial and serial != self._newest:
-                self._serial, self._state = serial, _State.REMOVED
+                self._serial, self._state = serial, State.REMOVED
             elif serial == self._newest:
                 self._begin_whole()
                 self._end_whole()
             else:
                 raise Malformed("the second SOA has a serial that was not asked for")
-        elif self._state is _State.REMOVED:
-            self._serial, self._state = serial, _State.ADDED
+        elif self._state is State.REMOVED:
+            self._serial, self._state = serial, State.ADDED
         elif serial != self._serial:
             raise Malformed("versions don't join")
         else:
-            self._state = _State.DONE if serial == self._newest else _State.REMOVED
+            self._state = State.DONE if serial == self._newest else State.REMOVED
 
     def _begin_whole(self) -> None:
-        self._state = _State.WHOLE
+        self._state = State.WHOLE
 
     def _end_whole(self) -> None:
         self._flush()
         self._fresh.serial = self._newest
-        self._state = _State.DONE
+        self._state = State.DONE
 
     def _feed_whole(self, message: bytes, records: list[Record], at: int, known: dict[int, bytes]) -> int:
         """The middle of a whole transfer: the path that 300,000 records take. Returns how far it came."""
@@ -176,7 +178,7 @@ class Transfer:
         parts = self._touched.get(name)
         if parts is None:
             parts = self._touched[name] = self._from.parts(name)
-        if self._state is _State.REMOVED:
+        if self._state is State.REMOVED:
             parts.remove(rtype, data)
         else:
             parts.add(rtype, ttl, data)

@@ -148,11 +148,13 @@ def promise_line(status: Status) -> str:
     broken = sorted(name for name, each in checked.items() if not each.held)
     if broken:
         return " " + styled(f"BROKEN: {', '.join(broken)}", "red")
+    unsure = sorted(name for name, each in status.promises.items() if each.held is None and each.times_unsure)
+    doubt = f" · can't be told: {', '.join(unsure)}" if unsure else ""
     if not checked:
-        return ""
+        return doubt.replace(" ·", "")
     empty = checked.get("never_empty")
     times = f" (never_empty {empty.times_checked:,} checks)" if empty and empty.times_checked else ""
-    return f" {len(checked)} promises held{times}"
+    return f" {len(checked)} promises held{times}{doubt}"
 
 
 def headed(lines: list[str]) -> list[str]:

@@ -26,7 +26,7 @@ from fencepost.core.names import normalise
 from fencepost.core.store import Order
 from fencepost.ports import DnsPort, HistoryRow, Misconfigured, PortError, Refused, StorePort, Unavailable
 from fencepost.roles import overrides
-from fencepost.roles.observer import Observer, ObserverSettings, run_observer
+from fencepost.roles.observer import Observer, ObserverSettings, Witness, run_observer
 from fencepost.roles.overrides import StoredOverride
 from fencepost.roles.status.document import Status, encode, instant, status_schema, when
 from fencepost.roles.status.gather import Gatherer, load_processes
@@ -288,15 +288,16 @@ async def run_api(
     folder: Path,
     *,
     ready: Callable[[HostPort], None] | None = None,
+    witness: Witness | None = None,
 ) -> None:
     """Observe and serve, until cancelled. ``ready`` is told where it listens, once it does.
 
-    ``dns`` are ports of its own, used by nobody else. Raises ``Misconfigured`` if the port is taken or the token can't
-    be used.
+    ``dns`` are ports of its own, used by nobody else; ``witness`` is the observer's. Raises ``Misconfigured`` if the
+    port is taken or the token can't be used.
     """
     token = read_token(region)
     listening = listen(region.api.listen)
-    observer = Observer(observer_settings(region))
+    observer = Observer(observer_settings(region), witness=witness)
     desk = Desk(Gatherer(region, store, dns, observer, via="api", folder=str(folder)), folder)
     notes: asyncio.Queue[Broken] = asyncio.Queue(100)
 

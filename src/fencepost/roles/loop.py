@@ -52,6 +52,13 @@ class Condition:
             self._sum_up()
         return ended
 
+    def now(self, call: str, error: PortError | None) -> None:
+        """Note how a call went: its failure, or None for a success."""
+        if error is not None:
+            self.failed(call, error)
+        else:
+            self.succeeded(call)
+
     def _sum_up(self) -> None:
         worst: PortError | None = next((e for e in self.failing.values() if isinstance(e, Misconfigured)), None)
         worst = worst or next(iter(self.failing.values()), None)

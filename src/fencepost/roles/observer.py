@@ -1,13 +1,16 @@
 """The observer: asks the region's DNS server what any caller would ask, and checks the promises from the answers.
 
-It shares no code path with what it watches: no mirror, no transfer, no store. Plain queries over UDP (TCP where an
-answer was cut short, RFC 7766 section 5), a whole look at an endpoint being its marker, its A and AAAA records, and its
-marker again. Judging is :mod:`fencepost.roles.status.promise_watch`'s; here are only questions and their pace.
+It shares no state with what it watches: no mirror, no store. Plain queries over UDP (TCP where an answer was cut short,
+RFC 7766 section 5), a whole look at an endpoint being its marker, its A and AAAA records, and its marker again.
+Judging is :mod:`fencepost.roles.status.promise_watch`'s; here are only questions and their pace.
 
 Each endpoint is looked at once a second, and when its domain's serial has moved (asked for each 100 ms), up to a bound
 of queries; of more endpoints it takes the next ones in turn. One that was found empty, altered or in motion is looked
-at again each 20 ms. A question without an
-answer (timeout, SERVFAIL, REFUSED) says nothing about the endpoint: it is counted, and the look is dropped.
+at again each 20 ms. A question without an answer (timeout, SERVFAIL, REFUSED) says nothing about the endpoint: it is
+counted, and the look is dropped.
+
+Where a promise looks broken, and only then, the same server is asked as a witness what happened, transaction by
+transaction, since the serial that the domain had before the last good look (:data:`Witness`).
 """
 
 import asyncio
@@ -15,22 +18,22 @@ import contextlib
 import ipaddress
 import logging
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from typing import TypeAlias
 
-import dns.exception
-import dns.flags
-import dns.message
-import dns.name
-import dns.rcode
 import dns.rdatatype
 import dns.rrset
 from msgspec import Struct
 
+from fencepost.core.differences import Difference
 from fencepost.core.fence import Foreign, Marker
 from fencepost.core.instant import Instant
 from fencepost.core.names import marker_name
 from fencepost.core.zone import Live
-from fencepost.roles.status.promise_watch import Broken, PromiseWatch, Seen, Watched
+from fencepost.ports import PortError
+from fencepost.roles.observer_questions import Asker, Unanswered
+from fencepost.roles.status.promise_replay import Suspicion
+from fencepost.roles.status.promise_watch import Broken, PromiseWatch, Seen, Watched, whole
 
 log = logging.getLogger(__name__)
 
@@ -41,9 +44,13 @@ AGAIN_S = 0.02
 SERIAL_S = 0.1
 AGAIN_MOST = 16
 """So many endpoints are looked at again at the short interval."""
-QUESTIONS_KEPT = 4096
-EDNS_BYTES = 1232
-"""What fits every path without fragments (dnsflagday.net/2020); a longer answer comes over TCP."""
+WITNESS_TRIES = 3
+"""So often a witness that doesn't answer is asked, a second apart, before it counts as one that can't tell."""
+
+Witness: TypeAlias = Callable[[str, int, frozenset[str]], Awaitable[Mapping[str, Sequence[Difference]] | None]]
+"""What happened in a domain since a serial to the named endpoints, oldest first; None if the server can't tell.
+Raises a ``PortError``.
+"""
 
 
 class ObserverSettings(Struct, frozen=True):
@@ -61,144 +68,20 @@ class ObserverSettings(Struct, frozen=True):
     queries_a_s: int = 200
 
 
-class Unanswered(Exception):  # noqa: N818  an outcome that is counted, not an error
-    """A question that wasn't answered; its text says how."""
+class Observer:
+    """Looks at endpoints, judges them, and keeps what was seen. ``clock`` gives nanoseconds since 1970.
 
-
-class Question:
-    """A question as it is sent (``wire``, without its id), and the last reply to it, read once.
-
-    Most replies say what the last one said, byte for byte; then they aren't read again.
+    Without a ``witness`` most of what looks like a broken promise can't be told from another writer's hand.
     """
 
-    def __init__(self, name: str, rtype: dns.rdatatype.RdataType) -> None:
-        self.query = dns.message.make_query(name, rtype, use_edns=0, payload=EDNS_BYTES, id=0)
-        self.query.flags &= ~dns.flags.RD
-        self.wire = self.query.to_wire()[2:]
-        self.reply = b""
-        self.answer: dns.rrset.RRset | None = None
-
-    def judged(self, reply: dns.message.Message) -> dns.rrset.RRset | None:
-        """The record set in a reply. Raises ValueError or :class:`Unanswered` if it says nothing about the question."""
-        reply.id = self.query.id
-        if not self.query.is_response(reply):
-            raise ValueError("it answers another question")
-        if reply.rcode() not in (dns.rcode.NOERROR, dns.rcode.NXDOMAIN):
-            raise Unanswered(dns.rcode.to_text(reply.rcode()))
-        asked = self.query.question[0]
-        return reply.get_rrset(reply.answer, asked.name, asked.rdclass, asked.rdtype)
-
-
-class Asker(asyncio.DatagramProtocol):
-    """A DNS client of one server: one connected UDP socket, opened when first needed and anew after an error."""
-
-    def __init__(self, host: str, port: int, timeout_s: float) -> None:
-        self.host = host
-        self.port = port
-        self.timeout_s = timeout_s
-        self._transport: asyncio.DatagramTransport | None = None
-        self._opening = asyncio.Lock()
-        self._waiting: dict[int, asyncio.Future[bytes]] = {}
-        self._questions: dict[tuple[str, dns.rdatatype.RdataType], Question] = {}
-        self._next_id = time.monotonic_ns() & 0xFFFF
-
-    async def ask(self, name: str, rtype: dns.rdatatype.RdataType) -> dns.rrset.RRset | None:
-        """The record set, or None where there is none. Raises :class:`Unanswered`."""
-        question = self._question(name, rtype)
-        try:
-            return await self._answer(question)
-        except TimeoutError:
-            raise Unanswered(f"no answer within {self.timeout_s:g} s") from None
-        except (OSError, EOFError) as error:
-            raise Unanswered(str(error) or type(error).__name__) from None
-        except (dns.exception.DNSException, ValueError) as error:
-            raise Unanswered(f"an unreadable answer: {error}") from None
-
-    def _question(self, name: str, rtype: dns.rdatatype.RdataType) -> Question:
-        found = self._questions.get((name, rtype))
-        if found is None:
-            if len(self._questions) >= QUESTIONS_KEPT:
-                self._questions.clear()
-            found = self._questions[name, rtype] = Question(name, rtype)
-        return found
-
-    async def _answer(self, question: Question) -> dns.rrset.RRset | None:
-        async with asyncio.timeout(self.timeout_s):
-            wire = await self._exchange(question.wire)
-            if wire[2:] == question.reply:
-                return question.answer
-            reply = dns.message.from_wire(wire, ignore_trailing=True, raise_on_truncation=False)
-            cut = bool(reply.flags & dns.flags.TC)
-            answer = question.judged(await self._over_tcp(question.query) if cut else reply)
-        if not cut:
-            question.reply, question.answer = wire[2:], answer
-        return answer
-
-    async def _exchange(self, wire: bytes) -> bytes:
-        transport = await self._open()
-        waiting: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
-        number = self._new_id()
-        self._waiting[number] = waiting
-        try:
-            transport.sendto(number.to_bytes(2, "big") + wire)
-            return await waiting
-        finally:
-            self._waiting.pop(number, None)
-
-    async def _over_tcp(self, query: dns.message.Message) -> dns.message.Message:
-        reader, writer = await asyncio.open_connection(self.host, self.port)
-        try:
-            wire = query.to_wire()
-            writer.write(len(wire).to_bytes(2, "big") + wire)
-            length = int.from_bytes(await reader.readexactly(2), "big")
-            return dns.message.from_wire(await reader.readexactly(length))
-        finally:
-            writer.close()
-
-    async def _open(self) -> asyncio.DatagramTransport:
-        async with self._opening:
-            if self._transport is None or self._transport.is_closing():
-                loop = asyncio.get_running_loop()
-                self._transport, _ = await loop.create_datagram_endpoint(
-                    lambda: self, remote_addr=(self.host, self.port)
-                )
-            return self._transport
-
-    def _new_id(self) -> int:
-        # In turn, not by chance: the socket is connected, so only the server itself (or who can forge its address
-        # on the path) could answer, and what is learnt here is shown, never acted on.
-        while True:
-            self._next_id = (self._next_id + 1) & 0xFFFF
-            if self._next_id not in self._waiting:
-                return self._next_id
-
-    def datagram_received(self, data: bytes, _addr: object) -> None:
-        """A reply: hand it to who waits for its id."""
-        waiting = self._waiting.get(int.from_bytes(data[:2], "big")) if len(data) >= 12 else None
-        if waiting is not None and not waiting.done():
-            waiting.set_result(data)
-
-    def error_received(self, exc: Exception) -> None:
-        """Nobody listens there (an ICMP error): all who wait learn it at once."""
-        for waiting in self._waiting.values():
-            if not waiting.done():
-                waiting.set_exception(exc)
-
-    def connection_lost(self, _exc: Exception | None) -> None:
-        """The socket is gone; the next question opens another."""
-        self._transport = None
-
-    def close(self) -> None:
-        """Let go of the socket."""
-        if self._transport is not None:
-            self._transport.close()
-
-
-class Observer:
-    """Looks at endpoints, judges them, and keeps what was seen. ``clock`` gives nanoseconds since 1970."""
-
-    def __init__(self, settings: ObserverSettings, clock: Callable[[], Instant] = time.time_ns) -> None:
+    def __init__(
+        self,
+        settings: ObserverSettings,
+        clock: Callable[[], Instant] = time.time_ns,
+        witness: Witness | None = None,
+    ) -> None:
         self.settings = settings
+        self.witness = witness
         self.watch = PromiseWatch(settings.owner)
         self.endpoints: dict[str, Watched] = {}
         self.asked = 0
@@ -209,6 +92,8 @@ class Observer:
         self._asker = Asker(settings.host, settings.port, settings.timeout_s)
         self._place = ""
         self._changed = asyncio.Event()
+        self._doubted = asyncio.Event()
+        self._asking = 0
         self._serials: dict[str, int] = {}
         self._budget = float(settings.queries_a_s)
         self._budget_at = time.monotonic()
@@ -228,27 +113,59 @@ class Observer:
         found = {}
         for name, past in self.watch.past.items():
             if past.last is not None:
-                found[name] = self._live(name, past.last, drawn=past.whole)
+                found[name] = whole(name, past.last, drawn=past.whole)
         return found
-
-    @staticmethod
-    def _live(name: str, seen: Seen, *, drawn: bool) -> Live:
-        live = seen.live(name)
-        value = live.marker.content if isinstance(live.marker, Marker) else None
-        if drawn and value is not None and value.weights:
-            return Live(name, live.marker, value.a, value.aaaa, value.ttl)
-        return live
 
     async def look(self, endpoint: Watched) -> bool:
         """Look at one endpoint; whether it is worth another look soon. Raises :class:`Unanswered`."""
-        marker = marker_name(endpoint.name)
+        marker, serial = marker_name(endpoint.name), self._serials.get(self._domain_of(endpoint.name), -1)
         before = await self._marker(marker)
         a, ttl_a = await self._addresses(endpoint.name, dns.rdatatype.A)
         aaaa, ttl_aaaa = await self._addresses(endpoint.name, dns.rdatatype.AAAA)
         after = await self._marker(marker)
         now = self._clock()
         self.answered_at, self.last_error = now, ""
-        return self.watch.observe(endpoint, Seen(before, a, aaaa, ttl_a if a else ttl_aaaa, after), now)
+        again = self.watch.observe(endpoint, Seen(before, a, aaaa, ttl_a if a else ttl_aaaa, after), now, serial)
+        if self.watch.suspected:
+            self._doubted.set()
+        return again
+
+    def _domain_of(self, name: str) -> str:
+        """The watched domain that an endpoint belongs to; "" for none."""
+        return max((each for each in self.settings.domains if name.endswith(f".{each}")), key=len, default="")
+
+    @property
+    def doubts(self) -> int:
+        """How many promises look broken and aren't judged yet."""
+        return len(self.watch.suspected) + self._asking
+
+    async def settle(self) -> None:
+        """Ask the witness about each promise that looks broken, and judge it by the answer."""
+        suspected, self.watch.suspected = self.watch.suspected, []
+        self._asking = len(suspected)
+        groups: dict[tuple[str, int], list[Suspicion]] = {}
+        for each in suspected:
+            since = each.base.serial if each.base is not None else -1
+            groups.setdefault((self._domain_of(each.name), since), []).append(each)
+        for (domain, since), group in groups.items():
+            found = await self._differences(domain, since, frozenset(each.name for each in group))
+            for each in group:
+                self.watch.settle(each, found.get(each.name, ()) if found is not None else None)
+                self._asking -= 1
+
+    async def _differences(
+        self, domain: str, since: int, names: frozenset[str]
+    ) -> Mapping[str, Sequence[Difference]] | None:
+        if self.witness is None or since < 0:
+            return None
+        for left in reversed(range(WITNESS_TRIES)):
+            try:
+                return await self.witness(domain, since, names)
+            except PortError as error:
+                log.warning("observer: what happened in %s can't be told: %s", domain, error)
+                if left:
+                    await asyncio.sleep(1)
+        return None
 
     async def _marker(self, name: str) -> Marker | Foreign | None:
         found = await self._ask(name, dns.rdatatype.TXT)
@@ -278,6 +195,7 @@ class Observer:
             async with asyncio.TaskGroup() as group:
                 group.create_task(self._look_on())
                 group.create_task(self._watch_serials())
+                group.create_task(self._settle_on())
         finally:
             self._asker.close()
 
@@ -296,6 +214,12 @@ class Observer:
                     await asyncio.wait_for(self._changed.wait(), max(0.0, end - loop.time()))
             # However often a domain changes, and however little is left of the bound: never without a pause.
             await asyncio.sleep(AGAIN_S)
+
+    async def _settle_on(self) -> None:
+        while True:
+            await self._doubted.wait()
+            self._doubted.clear()
+            await self.settle()
 
     async def _watch_serials(self) -> None:
         while True:

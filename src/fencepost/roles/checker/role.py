@@ -39,6 +39,7 @@ from fencepost.core.traffic.health import (
 )
 from fencepost.core.traffic.hysteresis import HealthSettings
 from fencepost.core.traffic.verdict import CheckerReport, ProbeResult
+from fencepost.ports import PortError
 from fencepost.roles.checker.health_port import open_health_port
 from fencepost.roles.checker.lag import LagSampler
 from fencepost.roles.checker.writer import ReportStore, ReportWriter
@@ -161,7 +162,9 @@ class PoolRunner:
 
 
 class CheckerRole:
-    """The running checker. `open_prober` takes a pool's probe settings; `open_canaries` has one opener a canary."""
+    """The running checker. `open_prober` takes a pool's probe settings; `open_canaries` has one opener a canary;
+    `on_problem` is told why reports can't be written, or None when they can.
+    """
 
     def __init__(
         self,
@@ -171,9 +174,10 @@ class CheckerRole:
         store: ReportStore,
         open_canaries: Sequence[Callable[[OnResults], Prober]] = (),
         clock: Callable[[], int] | None = None,
+        on_problem: Callable[[PortError | None], None] | None = None,
     ) -> None:
         self.settings = settings
-        self.writer = ReportWriter(store)
+        self.writer = ReportWriter(store, on_problem)
         self.pools: dict[str, PoolRunner] = {}
         self.health_port: int | None = None
         self._open_prober = open_prober

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol, TypeAlias
 
 import msgspec
@@ -48,9 +48,11 @@ class ReportStore(Protocol):
 class ReportWriter:
     """Carries bodies and beats to the store."""
 
-    def __init__(self, store: ReportStore) -> None:
+    def __init__(self, store: ReportStore, on_problem: Callable[[PortError | None], None] | None = None) -> None:
+        """``on_problem`` is told after each try why it failed, or None where it worked."""
         self.problem: PortError | None = None
         """Why the last write failed, or None after one that worked."""
+        self._on_problem = on_problem
         self._store = store
         self._reports: dict[Pool, CheckerReport] = {}
         self._beats: dict[Pool, Beat] = {}
@@ -129,6 +131,8 @@ class ReportWriter:
             else:
                 log.info("reports are written again")
         self.problem = problem
+        if self._on_problem is not None:
+            self._on_problem(problem)
 
 
 def last_of(zone: str, pool: str, reports: Sequence[tuple[str, bytes, bytes]]) -> tuple[CheckerReport | None, int]:

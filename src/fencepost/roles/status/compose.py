@@ -114,10 +114,12 @@ def promises(facts: Facts) -> dict[str, Promise]:
     seen = facts.observer
     if seen is None:
         return {name: Promise(None, None) for name in WATCHED}
-    return {
-        name: Promise(seen.broken[name] == 0 if seen.checked[name] else None, seen.checked[name], seen.broken[name])
-        for name in WATCHED
-    }
+    found = {}
+    for name in WATCHED:
+        checked, broken, unsure = seen.checked[name], seen.broken[name], seen.unsure.get(name, 0)
+        held = False if broken else None if unsure or not checked else True
+        found[name] = Promise(held, checked, broken, unsure)
+    return found
 
 
 def violations(facts: Facts) -> tuple[Violation, ...]:
@@ -143,5 +145,3 @@ def observed(facts: Facts) -> Observed | None:
     """What the observer asked so far."""
     seen = facts.observer
     return Observed(seen.looks, seen.unanswered, seen.altered) if seen else None
-
-

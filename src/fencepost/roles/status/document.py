@@ -135,11 +135,16 @@ class Problem(msgspec.Struct, frozen=True, rename={"try_": "try"}):
 
 
 class Promise(msgspec.Struct, frozen=True):
-    """A promise as checked from outside since the observer started; ``held`` is null while nothing tested it."""
+    """A promise as checked from outside since the observer started.
+
+    ``held`` is null while nothing tested it, and where it once looked broken and couldn't be told
+    (``times_unsure``).
+    """
 
     held: bool | None
     times_checked: int | None
     times_broken: int | None = None
+    times_unsure: int | None = None
 
 
 class Violation(msgspec.Struct, frozen=True):

@@ -19,11 +19,15 @@ Findings = Mapping[str, Mapping[str, tuple[str, str]]]
 
 
 class Process(Struct, frozen=True):
-    """A process as the supervisor knows it: its pid (None: not running now) and how often it was started again."""
+    """A process as the supervisor knows it: its pid (None: not running now) and how often it was started again.
+
+    ``started`` is when (nanoseconds since 1970), 0 if unknown.
+    """
 
     pid: int | None
     restarts: int = 0
     last_exit: str | None = None
+    started: Instant = 0
 
 
 class StoreFacts(Struct, frozen=True):
@@ -62,6 +66,7 @@ class ObserverFacts(Struct, frozen=True):
     unanswered: int
     altered: int
     error: str = ""
+    unsure: Mapping[str, int] = {}
 
 
 class Facts(Struct, frozen=True):

@@ -281,6 +281,7 @@ def observed(observer: "Observer", now_ns: Instant | None) -> ObserverFacts:
         unanswered=observer.unanswered,
         altered=watch.altered,
         error=observer.last_error,
+        unsure=dict(watch.unsure),
     )
 
 
@@ -290,9 +291,10 @@ def read_processes(held: Mapping[str, Any]) -> tuple[dict[str, Process], Instant
     if not started:
         return {}, 0
     try:
-        return msgspec.convert(held.get("processes", {}), type=dict[str, Process]), started
+        found = msgspec.convert(held.get("processes", {}), type=dict[str, Process])
     except msgspec.ValidationError:
         return {}, started
+    return {name: structs.replace(each, started=started_at(each.pid)) for name, each in found.items()}, started
 
 
 def stuck_writer(held: Mapping[str, Any]) -> tuple[int, float] | None:

@@ -23,8 +23,12 @@ class StatusCollector(Collector):
         status = self.status
         yield gauge("info", "What this is.", ("region", "version"), [((status.region, status.version), 1)])
         words = ("ok", "working", "attention")
-        yield gauge("verdict", "1 for the verdict that holds.", ("verdict",),
-                    [((word,), int(word == status.verdict)) for word in words])
+        yield gauge(
+            "verdict",
+            "1 for the verdict that holds.",
+            ("verdict",),
+            [((word,), int(word == status.verdict)) for word in words],
+        )
         yield gauge("plan", "Number of the newest plan.", (), [((), status.plan)])
         yield gauge("problems", "Problems by id.", ("id", "needs_person"), counted(status))
         yield counter("fenced", "Writes refused because something newer was live.", (), [((), status.fenced)])
@@ -43,26 +47,49 @@ class StatusCollector(Collector):
         found = self.status.promises.items()
         yield counter("promise_checks", "Times checked.", ("promise",), [((n,), p.times_checked) for n, p in found])
         yield counter("promise_violations", "Times broken.", ("promise",), [((n,), p.times_broken) for n, p in found])
+        yield counter(
+            "promise_unsure",
+            "Times it looked broken and couldn't be told.",
+            ("promise",),
+            [((n,), p.times_unsure) for n, p in found],
+        )
 
     def endpoints(self) -> Iterator[Any]:
         """By name."""
         found = self.status.endpoints
-        yield gauge("generation", "Number of the live generation.", ("endpoint",),
-                    [((e.name,), e.generation) for e in found])
+        yield gauge(
+            "generation", "Number of the live generation.", ("endpoint",), [((e.name,), e.generation) for e in found]
+        )
         yield gauge("epoch", "Epoch of the live generation.", ("endpoint",), [((e.name,), e.epoch) for e in found])
-        yield gauge("endpoint_addresses", "Addresses in DNS.", ("endpoint",),
-                    [((e.name,), None if e.addresses is None else len(e.addresses)) for e in found])
-        yield gauge("as_planned", "Whether DNS holds the newest row.", ("endpoint",),
-                    [((e.name,), None if e.as_planned is None else int(e.as_planned)) for e in found])
-        yield counter("emptied_by_others_seconds", "How long other writers left callers without an address.",
-                      ("endpoint",), [((e.name,), e.emptied_by_others_s) for e in found])
+        yield gauge(
+            "endpoint_addresses",
+            "Addresses in DNS.",
+            ("endpoint",),
+            [((e.name,), None if e.addresses is None else len(e.addresses)) for e in found],
+        )
+        yield gauge(
+            "as_planned",
+            "Whether DNS holds the newest row.",
+            ("endpoint",),
+            [((e.name,), None if e.as_planned is None else int(e.as_planned)) for e in found],
+        )
+        yield counter(
+            "emptied_by_others_seconds",
+            "How long other writers left callers without an address.",
+            ("endpoint",),
+            [((e.name,), e.emptied_by_others_s) for e in found],
+        )
 
     def pools(self) -> Iterator[Any]:
         """By name and state."""
         found = self.status.pools
         states = ("in", "dead", "kept", "out", "pending", "drained")
-        yield gauge("targets", "Targets by state; `in` counts the kept ones.", ("pool", "state"),
-                    [((p.name, s), getattr(p, "in_" if s == "in" else s)) for p in found for s in states])
+        yield gauge(
+            "targets",
+            "Targets by state; `in` counts the kept ones.",
+            ("pool", "state"),
+            [((p.name, s), getattr(p, "in_" if s == "in" else s)) for p in found for s in states],
+        )
         for name, what in (("budget", "Removal budget left"), ("max_out", "Most that may be out"), ("min_in", "Floor")):
             yield gauge(name, f"{what}, in weight.", ("pool",), [((p.name,), getattr(p, name)) for p in found])
         yield gauge("fail_open", "Removals are stopped.", ("pool",), [((p.name,), p.panic) for p in found])
@@ -70,10 +97,15 @@ class StatusCollector(Collector):
     def roles(self) -> Iterator[Any]:
         """By name."""
         found = self.status.roles
-        yield gauge("role_up", "Whether it runs and says it is well.", ("role",),
-                    [((r.name,), int(r.state == "up")) for r in found])
-        yield gauge("role_seen_seconds", "Age of its last sign of life.", ("role",),
-                    [((r.name,), r.seen_s) for r in found])
+        yield gauge(
+            "role_up",
+            "Whether it runs and says it is well.",
+            ("role",),
+            [((r.name,), int(r.state == "up")) for r in found],
+        )
+        yield gauge(
+            "role_seen_seconds", "Age of its last sign of life.", ("role",), [((r.name,), r.seen_s) for r in found]
+        )
         yield counter("restarts", "Times started again.", ("role",), [((r.name,), r.restarts) for r in found])
 
 

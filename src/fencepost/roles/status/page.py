@@ -92,18 +92,18 @@ def head(status: Status) -> str:
     facts = [f"plan {shown(status.plan)}", f"mode {status.mode}", status.provider, f"fenced {shown(status.fenced)}"]
     facts += [f"restarts {shown(status.restarts)}", f"as of {status.at}{source[status.source]}"]
     return (
-        f'<header><h1>{escape(status.region)}</h1>'
+        f"<header><h1>{escape(status.region)}</h1>"
         f'<span class="verdict {status.verdict}">{ANSWER[status.verdict]}</span></header><p class="dim">'
-        f'{escape(" · ".join(facts))}</p>'
+        f"{escape(' · '.join(facts))}</p>"
     )
 
 
 def problems(found: Iterable[Problem]) -> str:
     """Problems, those that need a person first."""
     items = [
-        f'<li{" class=person" if each.needs_person else ""}><b>{escape(each.on)}</b> {escape(each.what)} '
+        f"<li{' class=person' if each.needs_person else ''}><b>{escape(each.on)}</b> {escape(each.what)} "
         f'<span class="dim">{each.id}{" since " + each.since if each.since else ""}'
-        f'{" · a person is needed" if each.needs_person else ""}</span><br><code>{escape(each.try_)}</code></li>'
+        f"{' · a person is needed' if each.needs_person else ''}</span><br><code>{escape(each.try_)}</code></li>"
         for each in sorted(found, key=lambda each: not each.needs_person)
     ]
     return f"<h2>Problems</h2><ul>{''.join(items)}</ul>" if items else ""
@@ -113,10 +113,14 @@ def endpoints(found: Iterable[EndpointStatus]) -> str:
     """What callers get."""
     rows = []
     for each in found:
-        addresses = None if each.addresses is None else [
-            f'<span class="working">{address} (kept)</span>' if address in each.kept else address
-            for address in each.addresses
-        ]
+        addresses = (
+            None
+            if each.addresses is None
+            else [
+                f'<span class="working">{address} (kept)</span>' if address in each.kept else address
+                for address in each.addresses
+            ]
+        )
         standing: str = each.state or "not published"
         if each.as_planned is False:
             standing += ", not as planned"
@@ -159,7 +163,12 @@ def overrides(status: Status) -> str:
 def promises(status: Status) -> str:
     """The promises, as checked from outside."""
     words = {True: '<td class="ok">held</td>', False: '<td class="broken">broken</td>', None: "<td>not looked yet</td>"}
-    rows = [cells(name) + words[each.held] + cells(each.times_checked) for name, each in status.promises.items()]
+    rows = [
+        cells(name)
+        + ("<td>can't be told</td>" if each.held is None and each.times_unsure else words[each.held])
+        + cells(each.times_checked)
+        for name, each in status.promises.items()
+    ]
     for seen in status.violations:
         told = f'<td class="broken">{escape(seen.on)}: {escape(seen.what)}</td>'
         rows.append(cells(seen.promise) + told + cells(seen.at))
@@ -174,7 +183,7 @@ def shown(value: Any) -> str:
 def cells(*values: Any) -> str:
     """Table cells; numbers to the right."""
     return "".join(
-        f'<td{" class=n" if isinstance(value, (int, float)) else ""}>{escape(shown(value))}</td>' for value in values
+        f"<td{' class=n' if isinstance(value, (int, float)) else ''}>{escape(shown(value))}</td>" for value in values
     )
 
 

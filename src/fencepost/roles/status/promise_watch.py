@@ -6,23 +6,31 @@ matches the digest that its marker states, and every write of theirs changes the
 writes). So records that don't match an unmoved marker were changed by somebody else, and are counted apart.
 
 ``never_empty``     broken if a published family has no address and the marker's digest names just that: we published it
-``never_backward``  broken if a marker's generation is below the last enacted (exactly: :mod:`fencepost.core.promises`)
-``never_torn``      broken if another generation's addresses, known from earlier looks, stand beside a marker
-``hold_stands``     broken if a hold is gone from the marker and the store's row has no release that ended it
+``never_backward``  suspected if a marker's generation is below the last enacted (see :mod:`fencepost.core.promises`)
+``never_torn``      suspected if another generation's addresses, known from earlier looks, stand beside a marker
+``hold_stands``     suspected if a hold is gone from the marker and the store's row has no release that ended it
 
-Awkward truth. Looks are samples: a marker that is deleted by hand and made anew between two of them looks like a marker
-that fell, and somebody who puts an older set of ours back in the very second after a write looks like a torn write.
-A weighted answer is a subset drawn by the server, so of it only "nothing foreign in it" can be told.
+Looks are samples: a marker that is deleted by hand and made anew between two of them looks like a marker that fell, and
+somebody who puts an older set of ours back in the very second after a write looks like a torn write. So the last three
+are only suspected here, and judged by :mod:`fencepost.roles.status.promise_replay` from what the DNS server says that
+happened in between. Where it can't be told, that is counted apart (``unsure``): neither broken nor held.
+
+Awkward truth. What happens and is undone between two looks isn't suspected, so it isn't found either. A weighted answer
+is a subset drawn by the server, so of it only "nothing foreign in it" can be told.
 """
+
+from collections.abc import Sequence
 
 from msgspec import Struct, field, structs
 
-from fencepost.core.fence import Foreign, Generation, Hold, Marker, digest
+from fencepost.core.differences import Difference
+from fencepost.core.fence import Foreign, Generation, Marker, digest
 from fencepost.core.instant import SECOND, Duration, Instant
 from fencepost.core.promises import Memory, destroy, enact, undoes
 from fencepost.core.record_set import Content
 from fencepost.core.store import Row
 from fencepost.core.zone import Live, withdraws
+from fencepost.roles.status.promise_replay import SKEW, Base, Suspicion, verdict
 
 WATCHED = ("hold_stands", "never_backward", "never_empty", "never_torn")
 """The promises that can be judged from outside."""
@@ -33,10 +41,10 @@ KNOWN_SETS = 4
 CLOSE: Duration = 2 * SECOND
 """Records of a coming generation, seen under the marker before, are a torn write if its marker follows this soon."""
 
-SKEW: Duration = 5 * SECOND
-"""A hold whose time ends within this may have been ended by a planner whose clock is ahead of ours."""
-
 VIOLATIONS_KEPT = 100
+
+SUSPECTED_MOST = 1000
+"""More suspicions at once aren't looked into: they count as unsure."""
 
 
 class Watched(Struct, frozen=True, gc=False):
@@ -75,8 +83,10 @@ class Past(Struct):
 
     ``marker`` is the last one that stood still through a look, ``families`` what was published under it, ``whole``
     whether its records have been seen to match it. ``known`` are sets seen whole. ``strange`` is an address set that
-    didn't match its marker, with that marker and the time. ``vanished`` is a hold that is gone and not yet judged, with
-    the generation that came after it. ``empty_since`` is 0 while callers get an answer.
+    didn't match its marker, with that marker and the time, and ``before_strange`` the look before. ``vanished`` is the
+    suspicion about a hold that is gone, until the row is known. ``doubted`` is the marker at which a torn write is
+    suspected already. ``empty_since`` is 0 while callers get an answer. ``serial`` and ``row`` were known before and at
+    the last look; ``earlier`` is the look before that, ``before`` the one before the marker came.
     """
 
     memory: Memory = field(default_factory=Memory)
@@ -85,11 +95,23 @@ class Past(Struct):
     whole: bool = False
     known: tuple[tuple[Generation, tuple[str, ...], tuple[str, ...]], ...] = ()
     strange: tuple[Marker, tuple[str, ...], tuple[str, ...], Instant] | None = None
-    vanished: tuple[Hold, Generation] | None = None
+    before_strange: Base | None = None
+    vanished: Suspicion | None = None
+    doubted: Marker | None = None
     empty_since: Instant = 0
     emptied_ns: Duration = 0
     looked_at: Instant = 0
     last: Seen | None = None
+    serial: int = -1
+    row: Row | None = None
+    earlier: Base | None = None
+    before: Base | None = None
+
+    def base(self, name: str) -> Base | None:
+        """The last look as a beginning for a replay. Of a weighted set that fits its marker: the whole of it."""
+        if self.last is None:
+            return None
+        return Base(whole(name, self.last, drawn=self.whole), self.serial, self.memory, self.row)
 
 
 class PromiseWatch:
@@ -100,7 +122,10 @@ class PromiseWatch:
         self.past: dict[str, Past] = {}
         self.checked: dict[str, int] = dict.fromkeys(WATCHED, 0)
         self.broken: dict[str, int] = dict.fromkeys(WATCHED, 0)
+        self.unsure: dict[str, int] = dict.fromkeys(WATCHED, 0)
         self.violations: list[Broken] = []
+        self.suspected: list[Suspicion] = []
+        """What :meth:`settle` waits to be called for."""
         self.looks = 0
         self.moved = 0
         self.altered = 0
@@ -119,14 +144,18 @@ class PromiseWatch:
             return 0
         return past.emptied_ns + (max(0, now - past.empty_since) if past.empty_since else 0)
 
-    def observe(self, endpoint: Watched, seen: Seen, now: Instant) -> bool:
-        """Judge one look; whether the endpoint is worth another look soon. ``now`` is nanoseconds since 1970."""
+    def observe(self, endpoint: Watched, seen: Seen, now: Instant, serial: int = -1) -> bool:
+        """Judge one look; whether the endpoint is worth another look soon.
+
+        ``now`` is nanoseconds since 1970; ``serial`` is one that the domain had before the look began, -1 if unknown.
+        """
         if seen.before != seen.after:
             self.moved += 1
             return True
         self.looks += 1
         past = self.past.setdefault(endpoint.name, Past())
-        past.looked_at, past.last = now, seen
+        past.earlier = past.base(endpoint.name)
+        past.looked_at, past.last, past.serial, past.row = now, seen, serial, endpoint.row
         marker = seen.after
         if isinstance(marker, Foreign) or (marker is not None and marker.owner != self.owner):
             self._refilled(past, now)
@@ -137,8 +166,29 @@ class PromiseWatch:
         self.checked["hold_stands"] += past.memory.held is not None
         if marker != past.marker:
             self._succeeds(endpoint, past, marker, seen, now)
-        self._judge_vanished(endpoint, past, now)
+        self._judge_vanished(endpoint, past)
         return self._judge_set(endpoint, past, marker, seen, now)
+
+    def settle(self, suspicion: Suspicion, differences: Sequence[Difference] | None) -> None:
+        """Judge what was suspected by what happened since its base; None if that can't be had."""
+        found = verdict(suspicion, differences, self.owner)
+        if found == "unsure":
+            self.unsure[suspicion.promise] += 1
+            return
+        self.checked[suspicion.promise] += 1
+        past = self.past.get(suspicion.name)
+        if found == "broken":
+            self._break(suspicion.promise, suspicion.name, suspicion.marker, suspicion.at, suspicion.what)
+        elif suspicion.promise == "never_torn" and past is not None and past.doubted == suspicion.marker:
+            self.altered += 1
+
+    def _suspect(self, suspicion: Suspicion) -> None:
+        """Leave it to :meth:`settle`, which counts the check."""
+        self.checked[suspicion.promise] -= 1
+        if len(self.suspected) < SUSPECTED_MOST:
+            self.suspected.append(suspicion)
+        else:
+            self.unsure[suspicion.promise] += 1
 
     def _unmarked(self, endpoint: Watched, past: Past, seen: Seen, now: Instant) -> bool:
         """Our writers never take a marker away. What may be remembered falls as the promises say."""
@@ -154,52 +204,61 @@ class PromiseWatch:
 
     def _succeeds(self, endpoint: Watched, past: Past, marker: Marker, seen: Seen, now: Instant) -> None:
         """Another marker than at the last look: its generation and its hold follow those remembered."""
-        memory = past.memory
+        memory, name, row = past.memory, endpoint.name, endpoint.row
         if marker.generation < memory.enacted:
-            self._break("never_backward", endpoint.name, marker, now,
-                        f"generation {marker.generation} is live after {memory.enacted}")
-        if memory.held is not None and undoes(memory, marker, now + SKEW):
-            past.vanished = (memory.held, marker.generation)
-        past.memory, _ = enact(memory, seen.live(endpoint.name), now)
-        past.marker, past.whole = marker, False
+            what = f"generation {marker.generation} is live after {memory.enacted}"
+            self._suspect(Suspicion("never_backward", name, marker, what, now, past.earlier, row))
+        if memory.held is not None and past.vanished is None and undoes(memory, marker, now + SKEW):
+            held = memory.held
+            what = f"the {held.kind} of epoch {held.id} is gone and was not released"
+            past.vanished = Suspicion("hold_stands", name, marker, what, now, past.earlier, row)
+        past.memory, _ = enact(memory, seen.live(name), now)
+        past.marker, past.whole, past.before, past.doubted = marker, False, past.earlier, None
 
-    def _judge_vanished(self, endpoint: Watched, past: Past, now: Instant) -> None:
+    def _judge_vanished(self, endpoint: Watched, past: Past) -> None:
         """A hold that is gone is judged once the row that came after it is known: the row says what was released."""
-        row = endpoint.row
+        row, vanished = endpoint.row, past.vanished
         if row is not None and row.released > past.memory.released:
             past.memory = structs.replace(past.memory, released=row.released)
-        if past.vanished is None or row is None or row.generation < past.vanished[1]:
+        if vanished is None or row is None or row.generation < vanished.marker.generation:
             return
-        (held, _), past.vanished = past.vanished, None
-        if held.id > past.memory.released and past.marker is not None:
-            self._break("hold_stands", endpoint.name, past.marker, now,
-                        f"the {held.kind} of epoch {held.id} is gone and was not released")
+        past.vanished = None
+        held = vanished.base.memory.held if vanished.base else None
+        if held is not None and held.id > past.memory.released:
+            self._suspect(structs.replace(vanished, newest=row))
 
     def _judge_set(self, endpoint: Watched, past: Past, marker: Marker, seen: Seen, now: Instant) -> bool:
         """Whether the addresses are those the marker stands for."""
-        whole = matches(marker, seen)
+        fits = matches(marker, seen)
         published = expected(endpoint, past, marker, seen)
         if published:
             self.checked["never_empty"] += 1
         missing = _missing(published, seen)
-        if missing and not whole:
+        if missing and not fits:
             past.empty_since = past.empty_since or now
             return True
-        if missing and whole:
+        if missing and fits:
             families = " and ".join(f"IPv{each}" for each in missing)
-            self._break("never_empty", endpoint.name, marker, now,
-                        f"generation {marker.generation} was published without an address for {families}")
+            self._break(
+                "never_empty",
+                endpoint.name,
+                marker,
+                now,
+                f"generation {marker.generation} was published without an address for {families}",
+            )
         self._refilled(past, now)
         self.checked["never_torn"] += 1
-        if whole:
+        if fits:
             self._is_whole(endpoint, past, marker, seen, now)
             return False
         if not past.whole and _published_before(past, marker, seen):
-            self._break("never_torn", endpoint.name, marker, now,
-                        f"an earlier generation's addresses stand beside the marker of {marker.generation}")
+            if past.doubted != marker:
+                past.doubted = marker
+                what = f"an earlier generation's addresses stand beside the marker of {marker.generation}"
+                self._suspect(Suspicion("never_torn", endpoint.name, marker, what, now, past.before, endpoint.row))
         elif past.strange is None or past.strange[:3] != (marker, seen.a, seen.aaaa):
             self.altered += 1
-            past.strange = (marker, seen.a, seen.aaaa, now)
+            past.strange, past.before_strange = (marker, seen.a, seen.aaaa, now), past.earlier
         return True
 
     def _is_whole(self, endpoint: Watched, past: Past, marker: Marker, seen: Seen, now: Instant) -> None:
@@ -208,9 +267,11 @@ class PromiseWatch:
         if past.strange is not None:
             (before, a, aaaa, at), past.strange = past.strange, None
             if before.generation < marker.generation and (a, aaaa) == (value.a, value.aaaa) and now - at < CLOSE:
-                self._break("never_torn", endpoint.name, marker, now,
-                            f"the addresses of {marker.generation} stood beside the marker of {before.generation}")
-        past.whole = True
+                what = f"the addresses of {marker.generation} stood beside the marker of {before.generation}"
+                self._suspect(
+                    Suspicion("never_torn", endpoint.name, marker, what, now, past.before_strange, endpoint.row)
+                )
+        past.whole, past.before, past.before_strange = True, None, None
         past.families = ("4" if value.a else "") + ("6" if value.aaaa else "")
         entry = (marker.generation, value.a, value.aaaa)
         if entry not in past.known:
@@ -261,6 +322,15 @@ def expected(endpoint: Watched, past: Past, marker: Marker, seen: Seen) -> str:
     if not past.families:
         return ("4" if seen.a else "") + ("6" if seen.aaaa else "") or endpoint.families
     return "".join(each for each in endpoint.families if each in past.families)
+
+
+def whole(name: str, seen: Seen, *, drawn: bool) -> Live:
+    """A look as the core knows it. Where a weighted set's answer fits its marker (``drawn``), as in the marker."""
+    live = seen.live(name)
+    value = live.marker.content if isinstance(live.marker, Marker) else None
+    if drawn and value is not None and value.weights:
+        return Live(name, live.marker, value.a, value.aaaa, value.ttl)
+    return live
 
 
 def _missing(families: str, seen: Seen) -> str:

@@ -16,6 +16,9 @@ from fencepost.settings import Region
 SILENT_AFTER: Duration = int(2.5 * EVERY_S * SECOND)
 """Two signs of life were missed."""
 
+SPEAKS_WITHIN: Duration = int(3 * EVERY_S * SECOND)
+"""A process that was started less long ago isn't silent yet: it may still be reading what it needs."""
+
 FORGOTTEN_AFTER: Duration = 600 * SECOND
 """A role that the region's settings don't ask for is no more listed so long after its last sign."""
 
@@ -93,6 +96,8 @@ def state(
         return beat.state if beat.state in ("misconfigured", "unavailable") else "up"  # type: ignore[return-value]
     if process is None:
         return "down"
+    if process.started and now - process.started < SPEAKS_WITHIN:
+        return "up"
     return "silent" if beats and now else "up"
 
 

@@ -101,7 +101,9 @@ def role_problem(facts: Facts, role: RoleStatus, *, needed: bool) -> Iterator[Pr
             text = f"not running{again}: {error}"
             yield problem(facts, kinds.ROLE_DOWN, role.name, text, log_of(facts, role.name), since)
         case "silent" if needed:
-            text = f"process {role.pid} runs, and gave no sign of life for {role.seen_s or 0:.0f} s"
+            own = beat is not None and beat.pid == role.pid and role.seen_s is not None
+            how_long = f"for {role.seen_s:.0f} s" if own else "since its start"
+            text = f"process {role.pid} runs, and gave no sign of life {how_long}"
             yield problem(facts, kinds.ROLE_SILENT, role.name, text, f"cat /proc/{role.pid}/status", since)
         case "misconfigured":
             provider = kind_of(role.name) == "enactor"
