@@ -22,6 +22,9 @@ from fencepost.roles.status.facts import DnsFacts, Process
 from fencepost.roles.status.kinds import KINDS
 from fencepost.roles.status.promise_watch import Broken
 
+OLD = "old.example.test"
+"""A name that left region.toml."""
+
 
 def made(**more: Any) -> Status:
     return compose(facts(**more))
@@ -92,17 +95,22 @@ def test_endpoints_say_what_keeps_them_from_being_as_planned() -> None:
         ({"dns": DnsFacts(NOW, {API: structs.replace(live(row(API)), a=(), ttl=0)})}, "empty-now", False),
         ({"store": stored(rows={WWW: row(WWW)})}, "not-published", False),
         ({"store": stored(rows={API: row(API, content(["127.0.1.2"], 5)), WWW: row(WWW)})}, "planner-behind", False),
-        (
-            {"store": stored(rows={API: row(API), WWW: row(WWW), "old.example.test": row("old.example.test")})},
-            "orphan-endpoint",
-            False,
-        ),
+        ({"dns": DnsFacts(NOW, {OLD: live(row(OLD)), API: live(row(API), 2)})}, "orphan-endpoint", False),
     ]
     for changed, kind, person in cases:
         found = [each for each in made(**changed).problems if each.id == kind]
         assert found, kind
         assert found[0].needs_person is person, kind
         assert found[0].on in found[0].try_ or found[0].try_.startswith(("tail ", "fencepost ")), kind
+
+
+def test_a_name_that_left_the_file_and_has_no_marker_of_ours_is_none_of_our_business() -> None:
+    """Added over somebody's unmarked record and taken out again: `withdraw` isn't suggested for what isn't ours."""
+    planned = stored(rows={API: row(API), WWW: row(WWW), OLD: row(OLD)})
+    for theirs in (Live(OLD, None, ("192.0.2.9",), ttl=300), Live(OLD, Foreign("eu-2"), ("192.0.2.9",)), Live(OLD)):
+        status = made(store=planned, dns=DnsFacts(NOW, {OLD: theirs, API: live(row(API), 2), WWW: live(row(WWW))}))
+        assert OLD not in {each.name for each in status.endpoints} | {each.on for each in status.problems}
+    assert OLD in {each.name for each in made(store=planned, dns=None).endpoints}, "unknown is not gone"
 
 
 def test_a_shift_of_weights_is_gathered_before_the_planner_is_late() -> None:
@@ -150,6 +158,21 @@ def test_roles_are_down_silent_or_say_what_they_lack() -> None:
     assert found["role-down", "janitor"].try_ == "tail /tmp/demo/janitor.log"
     assert ("role-other-version", "enactor/c") in found
     assert status.restarts == 3, "a sample's targets aren't counted"
+
+
+def test_a_role_that_was_only_just_started_is_not_silent() -> None:
+    """It has not had the time to speak: three signs' length. One that never spoke is said so, not "for 0 s"."""
+    mute = tuple(each for each in stored().beats if each.role not in ("checker/a", "checker/b"))
+    late = [*mute, beat("checker/b", 4000, at=NOW - 2 * SECOND)]
+    for ago, state in ((14, "up"), (16, "silent")):
+        processes = {
+            name: structs.replace(each, started=NOW - ago * SECOND) for name, each in facts().processes.items()
+        }
+        status = made(store=stored(beats=tuple(late)), processes=processes)
+        states = {role.name: role.state for role in status.roles}
+        assert (states["checker/a"], states["checker/b"]) == (state, state)
+    for name in ("checker/a", "checker/b"):
+        assert problems(status)["role-silent", name].what.endswith("gave no sign of life since its start")
 
 
 def test_a_region_that_is_down_is_one_problem() -> None:

@@ -32,9 +32,15 @@ def samples() -> list[Path]:
 def region_of(config: str | None, *, forgiving: bool = False) -> Region:
     """The region that a command means. Raises ``Misconfigured`` if there is none, ``SettingsError`` if it is wrong.
 
-    ``forgiving`` is for commands that one needs in an outage: a file that was spoilt since the region loaded it doesn't
-    stop them, and they go by what it loaded.
+    ``forgiving`` is for commands that one needs in an outage: a file that was spoilt or deleted since the region loaded
+    it doesn't stop them, and they go by what it loaded.
     """
+    lost = missing_file(config)
+    if lost is not None:
+        if not forgiving:
+            raise gone_error(*lost)
+        note(f"{shown(lost[0])} is gone; going by what its region loaded last")
+        return lost[1]
     found = find_config(config, os.environ, Path.cwd(), samples())
     if found is None:
         raise Misconfigured(
@@ -52,6 +58,31 @@ def region_of(config: str | None, *, forgiving: bool = False) -> Region:
         has = f"{count} mistake{'s' if count > 1 else ''}"
         note(f"{shown(found.path)} has {has} (fencepost check); going by what the region ran on last")
         return running
+
+
+def missing_file(config: str | None) -> tuple[Path, Region, bool] | None:
+    """A file that is meant and was deleted since its region loaded it: its path, that region, whether it runs now.
+
+    A deleted ./region.toml still stands for its own region: what is placed must not land on a sample that runs
+    elsewhere.
+    """
+    here = Path.cwd() / "region.toml"
+    found = find_config(config, os.environ, Path.cwd())
+    path = found.path if found is not None and found.by != "/etc" else here
+    if path.exists() or path.is_symlink():
+        return None
+    for alive in (True, False):
+        region = running_beside(path, alive=alive)
+        if region is not None:
+            return path, region, alive
+    return None
+
+
+def gone_error(path: Path, region: Region, runs: bool) -> Misconfigured:
+    """What to say where a deleted file is needed."""
+    what = "the file is gone; nothing was changed"
+    kept = f"region {region.name} keeps running on what it loaded; " if runs else ""
+    return Misconfigured(what, where=shown(path), hint=f"{kept}put the file back, then  fencepost reload")
 
 
 def running_beside(path: Path, *, alive: bool = True) -> Region | None:
@@ -102,7 +133,9 @@ def refuse_if_running(folder: Path) -> None:
     pid = running_supervisor(folder)
     if pid is not None:
         raise Misconfigured(
-            f"this region runs already (supervisor pid {pid})", where=str(folder), hint=f"end it first:  kill {pid}"
+            f"this region runs already (supervisor pid {pid})",
+            where=shown(folder),
+            hint="fencepost status    shows it; to end it, Ctrl-C in its terminal",
         )
 
 

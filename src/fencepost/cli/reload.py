@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from fencepost.cli.flags import Config, Json, Timeout, Yes, duration
 from fencepost.cli.loaded import loaded_in, pools_in
-from fencepost.cli.regions import running_beside, samples, shown
+from fencepost.cli.regions import gone_error, missing_file, running_beside, samples, shown
 from fencepost.cli.talk import Talk, answer, talk_about
 from fencepost.cli.terminal import moment
 from fencepost.core.traffic.membership import SERVING
@@ -36,6 +36,9 @@ class Outcome(Struct, frozen=True):
 
 def reload(*, yes: Yes = False, timeout: Timeout = "10s", config: Config = None, json: Json = False) -> int:
     """Take up region.toml as it is now. With a mistake in it the running settings stay (exit 2)."""
+    lost = missing_file(config)
+    if lost is not None:
+        raise gone_error(*lost)
     found = find_config(config, os.environ, Path.cwd(), samples())
     if found is None:
         raise Misconfigured("no region.toml here", where=str(Path.cwd()), hint="fencepost init    writes one")

@@ -6,8 +6,9 @@ from fencepost.cli import holds
 from fencepost.cli.flags import Config, For, Json, Reason, Timeout, Yes, agree, duration, reason, until
 from fencepost.cli.talk import Talk, answer, endpoint_name, talk
 from fencepost.cli.terminal import note, until_text
+from fencepost.core.fence import Marker
 from fencepost.core.record_set import Content
-from fencepost.core.zone import lacks_family
+from fencepost.core.zone import Live, lacks_family
 from fencepost.ports import Refused
 
 
@@ -46,7 +47,11 @@ async def work(
     talk: Talk, generation: int, names: tuple[str, ...], *, why: str | None, ends: int, yes: bool, as_json: bool
 ) -> int:
     """Look up, show, ask, order, wait."""
-    chosen = [endpoint_name(talk.region, name) for name in names] or sorted(each.name for each in talk.region.endpoints)
+    known = await talk.names() if names else ()
+    chosen = [endpoint_name(talk.region, name, known) for name in names] or sorted(
+        each.name for each in talk.region.endpoints
+    )
+    await issued(talk, generation)
     steps = [step for name in chosen if (step := await step_of(talk, name, generation, asked=bool(names)))]
     if not steps:
         raise Refused(f"nothing has changed since plan {generation}", hint="fencepost history    lists the plans")
@@ -54,7 +59,7 @@ async def work(
         live = step.before.live
         now, then = set(live.a + live.aaaa), set(step.content.addresses)
         moved = [f"+{each}" for each in sorted(then - now)] + [f"-{each}" for each in sorted(now - then)]
-        what = " ".join(moved) or "weights or ttl"
+        what = " ".join(moved) or other_change(live, step.content)
         note(f" {step.name}   gen {step.before.generation} -> as of plan {step.number}: {what}")
     note(f"Held so {until_text(ends)}; health doesn't take addresses out of it meanwhile.")
     why = reason(why, f"rollback {generation}")
@@ -68,9 +73,25 @@ async def work(
         f"{step.name} is as of plan {step.number} again (gen {marker.generation}) {until_text(ends)}"
         for step, marker in zip(steps, done, strict=True)
     ]
-    lines.append(f"  back     fencepost resume {steps[0].name if len(steps) == 1 else '--all'}")
+    lines.append(f"  back     fencepost resume {' '.join(step.name for step in steps)}")
     answer("\n".join(lines), {"done": "rollback", "on": [step.name for step in steps]}, as_json=as_json)
     return 0
+
+
+def other_change(live: Live, then: Content) -> str:
+    """What differs where the addresses don't."""
+    if live.ttl and live.ttl != then.ttl:
+        return f"ttl {live.ttl} -> {then.ttl}"
+    now = live.marker.content if isinstance(live.marker, Marker) else None
+    return "weights" if now is not None and now.weights != then.weights else "the same records, now held so"
+
+
+async def issued(talk: Talk, generation: int) -> None:
+    """Raise ``Refused`` for a plan that never was."""
+    newest = (await talk.within(talk.store.head(), "the store")).number
+    if not 0 <= generation <= newest:
+        has = f"the newest is {newest}" if newest else "none was ever made"
+        raise Refused(f"there is no plan {generation}; {has}", hint="fencepost history --only plan    lists them")
 
 
 async def step_of(talk: Talk, name: str, generation: int, *, asked: bool) -> Step | None:

@@ -112,7 +112,8 @@ def explain_settings(region: Region, flag: str | None, found: Status) -> None:
 
     named = flag if flag != os.environ.get(VARIABLE) else None
     place = find_config(named, os.environ, Path.cwd(), samples())
-    say(f" file      {shown(Path(region.path))} (by {place.by if place else 'what runs here'})")
+    by = place.by if place and place.path == Path(region.path) and place.path.exists() else "what runs here"
+    say(f" file      {shown(Path(region.path))} (by {by})")
     if found.config.loaded_at:
         say(f" loaded    {found.config.loaded_at}")
     if found.config.rejected_at:

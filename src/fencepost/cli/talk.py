@@ -70,6 +70,17 @@ class Talk:
         place = self.region.dns.listen if self.region.dns.provider == "embedded" else self.region.dns.server
         return f"DNS at {place}"
 
+    async def names(self) -> tuple[str, ...]:
+        """Every name with a marker or a planned row, in region.toml or not (only markers while the store is away).
+
+        Raises a ``PortError`` if DNS can't be read.
+        """
+        found = set((await self.read_dns()).names())
+        with suppress(PortError):
+            _, rows = await self.within(self.store.newest_rows(None), "the store")
+            found.update(row.name for row in rows)
+        return tuple(sorted(found))
+
     async def until(self, look: Callable[[], Coroutine[Any, Any, T | None]], pending: str) -> T:
         """Look until there is something to see; say meanwhile that it is pending.
 
@@ -137,9 +148,11 @@ def answer(text: str, document: dict[str, Any], *, as_json: bool) -> None:
 
 
 def endpoint_name(region: Region, text: str, also: tuple[str, ...] = ()) -> str:
-    """The endpoint that a word means: in the file, or among ``also``. Raises ``Refused`` naming the nearest."""
-    from difflib import get_close_matches
+    """The endpoint that a word means: in the file, or among ``also``.
 
+    Raises ``Refused``. It suggests no other name: who asks takes an endpoint away or writes one, and a wrong suggestion
+    is pasted in a hurry.
+    """
     names = sorted({endpoint.name for endpoint in region.endpoints} | set(also))
     try:
         name = normalise(text)
@@ -150,7 +163,4 @@ def endpoint_name(region: Region, text: str, also: tuple[str, ...] = ()) -> str:
     short = [each for each in names if each.partition(".")[0] == name]
     if len(short) == 1:
         return short[0]
-    close = get_close_matches(name, names, n=1, cutoff=0.5)
-    raise Refused(
-        f"no endpoint is called {text}", hint=f"did you mean {close[0]}?" if close else "fencepost status  lists them"
-    )
+    raise Refused(f"no endpoint is called {text}", hint="fencepost status    lists them")

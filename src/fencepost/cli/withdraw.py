@@ -28,9 +28,11 @@ def withdraw(
 
 async def work(talk: Talk, text: str, *, why: str | None, said: str | None, ends: int, as_json: bool) -> int:
     """Ask, order, wait."""
-    dns = await talk.read_dns()
-    name = endpoint_name(talk.region, text, tuple(dns.names()))
+    name = endpoint_name(talk.region, text, await talk.names())
     before = await holds.standing(talk, name)
+    if before.marker is None and not before.live.empty:
+        what = "what stands there has no marker of ours, so it isn't ours to take away"
+        raise Refused(what, where=name, hint=f"fencepost explain {name}")
     if before.hold is not None and before.hold.kind == "withdraw":
         if ends or before.hold.until_s:
             raise Refused("is withdrawn already", where=name, hint=f"fencepost resume {name}    brings it back")

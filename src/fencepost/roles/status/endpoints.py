@@ -11,13 +11,22 @@ from fencepost.settings.schema import Endpoint
 
 
 def endpoint_names(facts: Facts) -> list[str]:
-    """Every endpoint there is something to say about: configured, planned, or marked as ours in DNS."""
+    """Every endpoint there is something to say about: configured, planned, or marked as ours in DNS.
+
+    A name that left the file and has no marker of ours isn't ours (any more), whatever was once planned for it.
+    """
     names = {endpoint.name for endpoint in facts.region.endpoints}
     if facts.store is not None:
-        names.update(facts.store.rows)
+        names.update(name for name in facts.store.rows if name in names or not left(facts, name))
     if facts.dns is not None:
         names.update(name for name, live in facts.dns.lives.items() if ours(live, facts.region.owner))
     return sorted(names)
+
+
+def left(facts: Facts, name: str) -> bool:
+    """Whether DNS is known to hold no marker of ours at a name."""
+    live = facts.dns.lives.get(name) if facts.dns else None
+    return live is not None and not ours(live, facts.region.owner)
 
 
 def endpoint_statuses(facts: Facts) -> tuple[EndpointStatus, ...]:

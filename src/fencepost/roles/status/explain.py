@@ -20,8 +20,8 @@ from fencepost.roles.overrides import StoredOverride
 from fencepost.roles.status.endpoints import endpoint_names, of_family
 from fencepost.roles.status.facts import Facts
 from fencepost.roles.status.headline import endpoint_headline
+from fencepost.roles.status.nearest import really_near
 from fencepost.settings.core_settings import health_settings, safety_settings
-from fencepost.settings.mistakes import nearest
 from fencepost.settings.schema import Endpoint, Pool
 
 ORDER = (State.IN, State.OUT, State.KEPT, State.PENDING, State.DRAINED)
@@ -83,8 +83,8 @@ def explain(facts: Facts, history: Sequence[HistoryRow], what: str) -> Explanati
     if name in known:
         return explain_endpoint(facts, history, name)
     words = [*known, *region.zones, *(target.address for pool in region.pools for target in pool.targets)]
-    near = nearest(what, words)
-    hint = f"did you mean {near}?" if near else f"names: {', '.join(known[:8])}"
+    near = really_near(what, words)
+    hint = f"did you mean {near}?" if near else f"names: {', '.join([*known[:8], *region.zones])}"
     raise Refused(f"{what} is no endpoint, target or zone of {region.name}", hint=hint)
 
 

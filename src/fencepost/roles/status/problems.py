@@ -126,7 +126,7 @@ def endpoint_problem(
         yield problem(facts, kinds.FOREIGN_RECORD, name, text, f"fencepost explain {name}")
         return
     if settings is None:
-        if row is None or not row.withdrawn:
+        if live is not None and isinstance(live.marker, Marker) and not withdraws(live.marker):
             text = "no endpoint of region.toml, and still answered: it stays until withdrawn"
             yield problem(facts, kinds.ORPHAN, name, text, f"fencepost withdraw {name}")
         return
