@@ -15,6 +15,7 @@ from fencepost.core.traffic.verdict import Beat, CheckerReport
 from fencepost.ports import Refused, Unavailable
 from fencepost.roles.checker import CheckerRole, CheckerSettings
 from fencepost.roles.checker.writer import ReportWriter
+from fencepost.roles.loop import Condition
 
 
 class InterruptedStore(MemoryStore):
@@ -50,6 +51,24 @@ def test_the_store_may_be_away() -> None:
             assert body.verdicts[0].healthy is False
             assert beat.sequence >= body.sequence
             assert role.writer.problem is None
+
+    uvloop.run(main())
+
+
+def test_a_checker_that_cannot_write_its_reports_says_so_in_its_sign_of_life() -> None:
+    """Its condition is what `status` shows of it: up, unavailable while the store is away, up again."""
+
+    async def main() -> None:
+        store, condition = MemoryStore(), Condition()
+        writer = ReportWriter(store, partial(condition.now, "reports"))
+        report = CheckerReport("a", "web", 1, None, ())
+        store.fails = Unavailable("the disk is gone", where="test")
+        writer.report(report)
+        await writer.flush()
+        assert (condition.state, condition.error) == ("unavailable", "test: the disk is gone")
+        store.fails = None
+        await writer.flush()
+        assert (condition.state, condition.error) == ("up", "")
 
     uvloop.run(main())
 

@@ -1,5 +1,6 @@
 """Repair, rollback and withdrawal stand until their own release, whatever dies, wakes or is lost."""
 
+import json
 import signal
 import subprocess
 from pathlib import Path
@@ -107,3 +108,34 @@ def test_a_rollback_outlives_the_store(tmp_path: Path) -> None:
         assert region.ttl(API) == 31
         region.fencepost("resume", API, "--yes")
         region.until(lambda: region.ttl(API) == 34, 10, "released")
+
+
+@pytest.mark.timeout(120)
+def test_a_repair_destroyed_before_anybody_knew_of_it_is_nobodys_broken_promise(tmp_path: Path) -> None:
+    """No planner has seen the repair when a hand deletes it, and the newest row is back before the observer looks again.
+
+    Two looks say that a hold vanished and a generation fell; the DNS server says that a hand did it.
+    """
+
+    def promises() -> dict[str, dict[str, int | bool | None]]:
+        document = json.loads(region.fencepost("status", "--json", ok=(0, 1)))
+        found: dict[str, dict[str, int | bool | None]] = document["promises"]
+        return found
+
+    with RunningRegion(tmp_path) as region:
+        region.until(lambda: promises()["never_backward"]["times_checked"], 10, "the observer looks")
+        region.signal("planner", signal.SIGSTOP)
+        region.fencepost("repair", API, "--address", "203.0.113.9", "--yes", *WHY)
+        region.until(lambda: promises()["hold_stands"]["times_checked"], 10, "the observer saw the repair")
+        region.fencepost("dev", "wipe", API, "--both")
+        region.until(lambda: len(region.addresses(API)) > 1, 10, "an enactor wrote the newest row")
+        region.signal("planner", signal.SIGCONT)
+        region.newer_plan(21)
+        seen = promises()["never_backward"]["times_checked"] or 0
+        region.until(lambda: (promises()["never_backward"]["times_checked"] or 0) > seen + 4, 10, "looked at again")
+        for name in ("hold_stands", "never_backward"):
+            assert promises()[name]["held"] is True, promises()
+            assert promises()[name]["times_unsure"] == 0
+        assert region.process is not None
+        region.process.send_signal(signal.SIGINT)
+        assert region.process.wait(20) == 0, "`up` tells no broken promise"

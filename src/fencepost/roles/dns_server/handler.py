@@ -60,6 +60,8 @@ _ORDINARY = frozenset(
 
 log = logging.getLogger(__name__)
 
+TOLD_ANYWAY = 1000
+"""Records of changes that are sent also where the whole domain is less: who asks what happened wants to know that."""
 _FAULTS_LOGGED = 10
 _WHOLE_TRANSFERS_MAX = 8  # each keeps its version's names while it runs
 
@@ -308,7 +310,7 @@ class Handler:
             return "current", iter((newest,))
         entries = list(self._file.journals[apex])
         start = next((index for index, entry in enumerate(entries) if entry.serial_from == serial), None)
-        if start is not None and sum(entry.records for entry in entries[start:]) <= max(contents.records, 100):
+        if start is not None and sum(entry.records for entry in entries[start:]) <= max(contents.records, TOLD_ANYWAY):
             first, last = entries[start].seq, entries[-1].seq
             loop = asyncio.get_running_loop()
             changes = await loop.run_in_executor(self._writer, self._file.changes, apex, first, last)
