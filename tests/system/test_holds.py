@@ -112,7 +112,7 @@ def test_a_rollback_outlives_the_store(tmp_path: Path) -> None:
 
 @pytest.mark.timeout(120)
 def test_a_repair_destroyed_before_anybody_knew_of_it_is_nobodys_broken_promise(tmp_path: Path) -> None:
-    """No planner has seen the repair when a hand deletes it, and the newest row is back before the observer looks again.
+    """No planner has seen the repair when a hand deletes it; the newest row is back before the observer looks again.
 
     Two looks say that a hold vanished and a generation fell; the DNS server says that a hand did it.
     """
