@@ -45,6 +45,8 @@ def main() -> None:
         for each in SHAPES:
             subprocess.run([sys.executable, "-m", "bench.explorer", each], check=True)
         figures = told(path)
+        if path.parent == Path(folder):
+            del os.environ[FILE]
     tell(
         "states a second, least of three regions", min(figures[f"{each}: states a second"] for each in SHAPES), "/CPU s"
     )
