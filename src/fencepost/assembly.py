@@ -56,7 +56,12 @@ def tsig_key(region: Region) -> TsigKey:
     try:
         return read_tsig_key(secret, os.environ)
     except ValueError as error:
-        raise Misconfigured(str(error), where=region.path, hint="compare it with the server's key") from None
+        hint = "compare it with the server's key"
+        if "Permission denied" in str(error):
+            hint = "be the user that fencepost runs as (ls -ln shows whose it is)"
+        elif region.dns.key is None:
+            hint = "fencepost up    makes it at the first start"
+        raise Misconfigured(str(error), where=region.path, hint=hint) from None
 
 
 def make_tsig_key(region: Region) -> None:

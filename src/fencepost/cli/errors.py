@@ -4,6 +4,7 @@
 130 interrupted. No traceback and no box: one line that says what, and lines that say what to do.
 """
 
+import errno
 import json
 import os
 import sys
@@ -54,10 +55,28 @@ def guarded(words: list[str]) -> int:
     except Exception as error:
         if os.environ.get("FENCEPOST_TRACEBACK"):
             raise
+        if isinstance(error, OSError) and error.filename is not None:
+            refused = of_file(error)
+            document = {"kind": "misconfigured", "what": refused.what, "where": refused.where, "hint": refused.hint}
+            return tell(document, words_of(refused), USAGE, as_json=as_json)
         what = f"a defect in fencepost: {type(error).__name__}: {error}"
         hint = "FENCEPOST_TRACEBACK=1 shows where; please report it"
         document = {"kind": "defect", "what": what, "where": "", "hint": hint}
         return tell(document, words_of(Misconfigured(what, hint=hint)), DEFECT, as_json=as_json)
+
+
+def of_file(error: OSError) -> Misconfigured:
+    """What the system says of a file of ours, in words: what, which file, what to do."""
+    path = os.fsdecode(error.filename)
+    hint = f"ls -ld {path}"
+    if error.errno in (errno.EACCES, errno.EPERM):
+        hint = "be the user that the region's files belong to (ls -ln shows whose they are), or take another folder"
+    elif error.errno in (errno.ENOSPC, errno.EDQUOT):
+        hint = f"make room: df -h {os.path.dirname(path) or '.'}"
+    elif error.errno == errno.EROFS:
+        hint = "that file system is read-only: take another folder"
+    said = error.strerror or type(error).__name__
+    return Misconfigured(said[:1].lower() + said[1:], where=path, hint=hint)
 
 
 def run(words: list[str]) -> int:

@@ -1,11 +1,10 @@
 """The status document from as near as it can be had: the API, else the store, else the markers in DNS."""
 
-import contextlib
 import socket
 
 from fencepost.cli.talk import Talk
 from fencepost.core.instant import SECOND, Duration
-from fencepost.ports import Unavailable
+from fencepost.ports import PortError, Unavailable
 from fencepost.roles.status.document import Status, decode
 from fencepost.settings import Region
 
@@ -54,17 +53,21 @@ async def without_api(talk: Talk) -> Status:
     from fencepost.roles.status.gather import gather, load_processes
 
     folder = assembly.state_folder(talk.region)
-    dns = None
-    with contextlib.suppress(Exception):
+    dns, unsigned = None, []
+    try:
         dns = talk.dns.ports
+    except PortError as error:
+        unsigned.append(str(error))
     import time
 
     status = await gather(
         talk.region, talk.store, dns, None, load_processes(folder), time.time_ns(), folder=str(folder)
     )
     if status.ages.store_s is None and status.ages.dns_s is None:
+        sources = ("store-unavailable", "store-misconfigured", "dns-unavailable", "provider-refuses")
+        said = [each.what for each in status.problems if each.id in sources] + unsigned
         raise Unavailable(
-            "neither its API, its store nor its DNS can be read",
+            f"neither its API, its store nor its DNS can be read ({'; '.join(said)})",
             where=talk.region.name,
             hint="fencepost up    starts it here",
         )

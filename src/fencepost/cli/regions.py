@@ -96,7 +96,7 @@ def running_beside(path: Path, *, alive: bool = True) -> Region | None:
     given = os.environ.get("STATE_DIRECTORY")
     places = [Path(given) / "running.json"] if given else []
     for known in [*places, folder / "running.json", *sorted(folder.glob(".fencepost/*/running.json"))]:
-        if not known.is_file() or (alive and running_supervisor(known.parent) is None):
+        if not os.access(known, os.R_OK) or (alive and running_supervisor(known.parent) is None):
             continue
         loaded = read_copy(known)
         if loaded is not None and Path(loaded.region.path) == path.absolute():
@@ -139,15 +139,25 @@ def refuse_if_running(folder: Path) -> None:
         )
 
 
+def supervisor_that_lives(folder: Path) -> int | None:
+    """The supervisor as its list of processes has it, for who may not look at its lock."""
+    from fencepost.roles.status.gather import alive, load_processes
+
+    pid = load_processes(folder).get("supervisor")
+    return pid if isinstance(pid, int) and pid > 0 and alive(pid) else None
+
+
 def running_supervisor(folder: Path) -> int | None:
     """The pid of the supervisor that holds this folder, or None."""
     import fcntl
 
     try:
-        with (folder / "supervisor.lock").open("r+") as lock:
+        with (folder / "supervisor.lock").open() as lock:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except FileNotFoundError:
         return None
+    except PermissionError:
+        return supervisor_that_lives(folder)
     except BlockingIOError:
         text = (folder / "supervisor.lock").read_text().strip()
         return int(text) if text.isdigit() else 0

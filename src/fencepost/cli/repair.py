@@ -4,6 +4,7 @@ It needs region.toml and the provider, and nothing else: no planner, no enactor,
 until it is resumed, and heals if somebody empties it, for its marker carries it.
 """
 
+import os
 import time
 from typing import NamedTuple
 
@@ -140,6 +141,9 @@ def remembered(talk: Talk, name: str) -> list[Source]:
 
     found = []
     for path in sorted(assembly.state_folder(talk.region).glob("enactor-*.known")):
+        if not os.access(path, os.R_OK | os.W_OK) or not os.access(path.parent, os.W_OK):
+            note(f"{path.name} isn't looked at: it belongs to another user")
+            continue
         file = LocalFile(path)
         known = file.recall(name)
         file.close()

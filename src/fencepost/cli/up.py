@@ -89,6 +89,8 @@ class Run:
         self.folder.mkdir(parents=True, exist_ok=True)
         if self.region.dns.provider == "embedded":
             self.assembly.make_tsig_key(self.region)
+        os.close(hold(self.folder))  # what can't be written or read is refused here, where it can be said
+        self.assembly.tsig_key(self.region)
         self.load()
         say(self.opening(), self.stream)
         lines, alive = self.fork_supervisor()
@@ -262,7 +264,7 @@ class Run:
             said = json_text.loads(line)
             screen.line(up_screen.told(said["at"], said["name"], said["text"]))
         self.ended = True
-        screen.line(up_screen.event(time.time_ns(), "supervisor", "ended by itself; its log is in the folder above"))
+        screen.line(up_screen.event(time.time_ns(), "supervisor", "ended by itself; its roles end with it"))
         self.stop.set()
 
     async def follow_history(self, screen: up_screen.Screen) -> None:

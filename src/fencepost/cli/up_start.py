@@ -1,5 +1,6 @@
 """Clashes that are looked for before anything is started: a port, a region or an owner that is in use already."""
 
+import errno
 import fcntl
 import hashlib
 import os
@@ -14,20 +15,32 @@ from fencepost.settings import Region
 
 
 def refuse_clashes(region: Region, folder: Path, *, with_targets: bool) -> None:
-    """Raise ``Misconfigured`` (exit 2) for the first clash, naming whose it is and what to do."""
+    """Raise ``Misconfigured`` (exit 2) for what clashes, naming whose it is and what to do; all taken ports at once."""
     refuse_if_running(folder)
+    places: dict[tuple[str, int], tuple[str, bool]] = {}
     if region.dns.provider == "embedded" and region.dns.listen is not None:
-        refuse_taken(region.dns.listen.host, region.dns.listen.port, "[dns] listen", region, udp=True)
-    refuse_taken(region.api.listen.host, region.api.listen.port, "[api] listen", region)
+        places[region.dns.listen.host, region.dns.listen.port] = ("[dns] listen", True)
+    places[region.api.listen.host, region.api.listen.port] = ("[api] listen", False)
     if with_targets:
         for pool in region.pools:
             for target in pool.targets:
-                refuse_taken(target.address, target.port or pool.probe.url.port, f"target of pool {pool.name}", region)
+                place = (target.address, target.port or pool.probe.url.port)
+                places.setdefault(place, (f"target of pool {pool.name}", False))
+    taken: dict[str, str] = {}
+    for (host, port), (what, udp) in places.items():
+        why = taken_by(host, port, what, udp=udp)
+        if why:
+            taken.setdefault(what, why)
+    if taken:
+        first, *others = taken.items()
+        text = "; ".join([first[1], *(f"{what}: {why}" for what, why in others)])
+        hint = f"write another port in {shown(Path(region.path))}, or end that process if you know it"
+        raise Misconfigured(text, where=first[0], hint=hint)
     os.close(hold_owner(region))
 
 
-def refuse_taken(host: str, port: int, what: str, region: Region, *, udp: bool = False) -> None:
-    """Raise ``Misconfigured`` if an address and port can't be listened on."""
+def taken_by(host: str, port: int, what: str, *, udp: bool = False) -> str:
+    """Why a place can't be listened on, "" if it can. Raises ``Misconfigured`` if it is no address of this machine."""
     for kind in (socket.SOCK_STREAM, socket.SOCK_DGRAM) if udp else (socket.SOCK_STREAM,):
         try:
             families = socket.getaddrinfo(host, port, type=kind)
@@ -40,12 +53,11 @@ def refuse_taken(host: str, port: int, what: str, region: Region, *, udp: bool =
             try:
                 probe.bind(place)
             except OSError as error:
+                if error.errno != errno.EADDRINUSE:
+                    return f"{host}:{port} can't be listened on: {error.strerror}"
                 by = holder(port)
-                text = f"{host}:{port} is taken{f', by {by}' if by else ''}"
-                if error.errno != 98:  # EADDRINUSE
-                    text = f"{host}:{port} can't be listened on: {error.strerror}"
-                hint = f"end that, or write another port in {shown(Path(region.path))}"
-                raise Misconfigured(text, where=what, hint=hint) from None
+                return f"{host}:{port} is taken{f', by {by}' if by else ''}"
+    return ""
 
 
 def holder(port: int) -> str:

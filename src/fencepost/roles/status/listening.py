@@ -50,7 +50,7 @@ def listen(place: HostPort) -> socket.socket:
         listening.close()
         who = holder(place.port)
         what = f"the port is taken, by {who}" if who else f"the API can't listen there: {error.strerror}"
-        where, hint = f"[api] listen {place}", "stop that process, or choose another port"
+        where, hint = f"[api] listen {place}", "write another port there, or end that process if you know it"
         raise Misconfigured(what, where=where, hint=hint) from None
     listening.setblocking(False)
     return listening
