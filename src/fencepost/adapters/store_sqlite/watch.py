@@ -9,12 +9,14 @@ and the input snapshot are looked at too. A file that goes, comes back or is rep
 """
 
 import asyncio
+import os
 import threading
 import time
 from pathlib import Path
 
 from fencepost.adapters.store_sqlite import plans
 from fencepost.adapters.store_sqlite.database import Database
+from fencepost.adapters.store_sqlite.writer import WriteLock
 from fencepost.core.instant import SECOND, Duration
 from fencepost.ports import PortError
 
@@ -26,6 +28,8 @@ class Watch:
 
     def __init__(self, path: Path) -> None:
         self._database = Database(path, create=False)
+        self._path = path
+        self._log = WriteLock(path)
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -33,6 +37,18 @@ class Watch:
         self.plan_changes = 0
         self.waiting: set[asyncio.Future[None]] = set()
         self.waiting_for_plans: set[asyncio.Future[None]] = set()
+
+    def glance(self) -> object:
+        """A look for a fraction of a query's cost: while it stays the same, nothing has been committed. None: can't tell.
+
+        Every commit changes the header of the log's index (sqlite.org/walformat.html, section 2.1).
+        """
+        try:
+            file = os.stat(self._path)
+        except OSError:
+            return None
+        header = self._log.header()
+        return (file.st_dev, file.st_ino, header) if header is not None else None
 
     def seen(self) -> object:
         """What the store looks like now: differs after every change."""
@@ -77,7 +93,12 @@ class Watch:
     def _look(self) -> None:
         before: object = None
         planned_before: object = None
+        glance: object = None
         while not self._stop.is_set():
+            last, glance = glance, self.glance()
+            if glance is not None and glance == last:
+                time.sleep(LOOK_EACH_S)
+                continue
             now = self.seen()
             if now != before:
                 planned = self.planned()

@@ -47,6 +47,14 @@ class WriteLock:
             return None
         return int(pid) if kind != fcntl.F_UNLCK and pid > 0 else None
 
+    def header(self) -> bytes | None:
+        """The header of the log's index, which each commit changes; None if there is no such file, or it can't be read."""
+        descriptor = self._descriptor()
+        try:
+            return os.pread(descriptor, _HEADER_BYTES, 0) if descriptor is not None else None
+        except OSError:
+            return None
+
     def stuck(self, longer_than: int, now: int) -> int | None:
         """The process that has held the lock for longer than that at each look, committing nothing.
 
