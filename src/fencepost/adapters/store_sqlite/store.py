@@ -133,7 +133,8 @@ class SqliteStore:
         """Compare-and-set on the pool's version; raises the input snapshot."""
         wrote = await self._write(inputs.put_membership, pool, expected, body)
         if wrote:
-            self._watch.wrote_inputs()  # the planner is in the load balancers' process: a removal doesn't wait for a look
+            # The planner is in the load balancers' process: a removal doesn't wait for a look.
+            self._watch.wrote_inputs()
         return wrote
 
     async def put_override(self, name: str, body: bytes) -> None:

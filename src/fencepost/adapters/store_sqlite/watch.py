@@ -39,7 +39,7 @@ class Watch:
         self.waiting_for_plans: set[asyncio.Future[None]] = set()
 
     def glance(self) -> object:
-        """A look for a fraction of a query's cost: while it stays the same, nothing has been committed. None: can't tell.
+        """A look at a fraction of a query's cost: while it stays the same, nothing was committed. None: can't tell.
 
         Every commit changes the header of the log's index (sqlite.org/walformat.html, section 2.1).
         """

@@ -48,7 +48,7 @@ class WriteLock:
         return int(pid) if kind != fcntl.F_UNLCK and pid > 0 else None
 
     def header(self) -> bytes | None:
-        """The header of the log's index, which each commit changes; None if there is no such file, or it can't be read."""
+        """The header of the log's index, which each commit changes; None if it can't be read."""
         descriptor = self._descriptor()
         try:
             return os.pread(descriptor, _HEADER_BYTES, 0) if descriptor is not None else None
