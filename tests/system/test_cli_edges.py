@@ -1,10 +1,11 @@
 """Where commands meet what isn't as they expect: a deleted file, names that left it, plans that never were."""
 
 import json
+import subprocess
 from collections.abc import Iterator
 
 import pytest
-from regions import RunningRegion
+from regions import FENCEPOST, RunningRegion
 
 from fencepost.roles.status.document import decode
 
@@ -56,6 +57,15 @@ def test_a_name_that_left_the_file_is_withdrawn_and_resumed_by_name(region: Runn
     region.fencepost("withdraw", OLD, "--confirm", OLD, *WHY)
     assert region.addresses(OLD) == []
     region.until(lambda: OLD not in orphans(region), 10, "it is no more said to be answered")
+    waits = error_of(region, "resume", OLD, "--timeout", "1s", code=3)
+    assert "nothing is wanted for this name" in waits["what"]
+    assert waits["hint"].startswith("put it back into region.toml")
+    region.config.write_text(f'{good}[[endpoint]]\nname = "{OLD}"\npool = "web"\n')
+    region.fencepost("reload")
+    region.until(lambda: region.addresses(OLD), 10, "it is published again")
+    region.config.write_text(good)
+    region.fencepost("reload")
+    region.fencepost("withdraw", OLD, "--confirm", OLD, *WHY)
 
 
 def orphans(region: RunningRegion) -> set[str]:
@@ -82,3 +92,60 @@ def test_a_plan_that_never_was_is_refused_and_the_way_back_names_what_was_rolled
     said = region.fencepost("rollback", str(before.generation.number), *WHY, "--yes")
     assert f"back     fencepost resume {API} {WWW}" in said
     region.fencepost("resume", API, WWW, "127.0.2.1")
+
+
+def test_a_repair_wants_a_reason_and_status_names_who_and_why(region: RunningRegion) -> None:
+    """Every change has an author and a reason, also the one that needs no store; nobody there to ask is a refusal."""
+    refused = error_of(region, "repair", API, "--address", "127.0.1.1", "--yes", code=2)
+    assert "--reason" in refused["hint"]
+    before = region.marker(API)
+    assert before is not None
+    assert before.hold is None
+    region.fencepost("repair", API, "--address", "127.0.1.1", "--yes", *WHY)
+    region.until(lambda: reasons(region) == {(API, "repair", "a test")}, 10, "status names it")
+    assert "held by a repair by " in region.fencepost("explain", API)
+    region.fencepost("resume", API)
+
+
+def reasons(region: RunningRegion) -> set[tuple[str, str, str | None]]:
+    """What persons placed, and why; the API's document may be a second old."""
+    status = decode(region.fencepost("status", "--json", ok=(0, 1)).encode())
+    return {(each.on, each.what, each.reason) for each in status.overrides if each.by and each.on != OLD}
+
+
+def test_what_is_withdrawn_is_explained_so_and_repair_names_the_way_back(region: RunningRegion) -> None:
+    """Its targets are well, and callers get none of them."""
+    region.fencepost("withdraw", WWW, "--confirm", WWW, *WHY)
+    said = region.fencepost("explain", WWW)
+    assert "withdrawn by " in said
+    assert f"fencepost resume {WWW}" in said
+    assert "127.0.1.1" not in said
+    assert f"fencepost resume {WWW}" in said_on_stderr(region, "repair", WWW, "--address", "127.0.1.1", code=2)
+    region.fencepost("resume", WWW)
+
+
+def said_on_stderr(region: RunningRegion, *words: str, code: int = 0) -> str:
+    """A command's notes."""
+    command = [str(FENCEPOST), *words, "--config", str(region.config)]
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    assert done.returncode == code, done.stderr
+    return done.stderr
+
+
+def test_history_of_a_name_that_nothing_is_known_of_is_refused(region: RunningRegion) -> None:
+    """A slip mustn't look like a quiet hour; and what isn't shown counts for what callers saw."""
+    refused = error_of(region, "history", "nope.example.test", code=1)
+    assert "no endpoint, pool, target or role" in refused["what"]
+    assert "did you mean api.example.test?" in error_of(region, "history", "apj.example.test", code=1)["hint"]
+    for known in ("web", "127.0.1.1", "enactor/a", "b"):
+        region.fencepost("history", known)
+    assert "callers saw no change" not in region.fencepost("history", "--only", "operator")
+
+
+def test_a_drain_says_what_it_replaces_and_resume_what_remains(region: RunningRegion) -> None:
+    """A keep of the same target is gone then; a drain of its zone is not."""
+    region.fencepost("keep", "127.0.2.1", *WHY)
+    assert "The keep of 127.0.2.1 stays in force" in said_on_stderr(region, "drain", "--zone", "b", *WHY)
+    assert "This replaces the keep of 127.0.2.1" in said_on_stderr(region, "drain", "127.0.2.1", *WHY)
+    assert "remains  drain of zone b" in region.fencepost("resume", "127.0.2.1")
+    assert "remains" not in region.fencepost("resume", "--zone", "b")

@@ -156,7 +156,7 @@ def test_repair_from_memory_puts_back_what_an_enactor_remembers(region: RunningR
     try:
         region.fencepost("dev", "wipe", API, "--both")
         assert standing(region, API) == []
-        region.fencepost("repair", API, "--yes")
+        region.fencepost("repair", API, "--yes", "--reason", "a drill")
         assert len(standing(region, API)) == 6
     finally:
         for pid in stopped:

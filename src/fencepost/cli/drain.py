@@ -22,6 +22,7 @@ from fencepost.cli.scopes import Effect, Pools, Scope
 from fencepost.cli.talk import Talk, answer, talk
 from fencepost.cli.terminal import note, until_text
 from fencepost.core.traffic.membership import SERVING, Membership, OverrideKind
+from fencepost.core.traffic.operator_word import FREEZING
 from fencepost.ports import Misconfigured, Refused
 from fencepost.settings.units import spoken
 
@@ -103,6 +104,8 @@ async def force(
     effects = scopes.effect_of_drain(known, where)
     words = " ".join(targets) or f"--zone {zone}"
     under = show_drain(effects, words, ends) if kind is OverrideKind.DRAIN else show_keep(known, where, ends)
+    for text in replaced(known, where):
+        note(text)
     why = reason(why, f"{kind} {words}")
     if under:
         for pool in under:
@@ -118,6 +121,25 @@ async def force(
     told.append(f"  back     fencepost resume {words}")
     answer("\n".join(told), {"done": str(kind), "on": [str(scope) for scope in where]}, as_json=as_json)
     return 0
+
+
+def replaced(known: Pools, where: list[Scope]) -> list[str]:
+    """What stands on the same targets or zones and is replaced, and what on single targets stays in force, as lines."""
+    said = [
+        f"This replaces the {word.what} of {word.on}, {until_text(word.until)} (by {word.by}: {word.reason})."
+        for word in known.words
+        if word.what not in FREEZING and Scope(word.pool, word.target, word.zone) in where
+    ]
+    covered = [
+        (scope, pool, member)
+        for pool, row in sorted(known.rows.items())
+        for member in row.members
+        for scope in where
+        if scope.covers(pool, member)
+    ]
+    own = {word.id: word for each in covered if (word := known.nearer(*each)) is not None}
+    said += [f"The {word.what} of {word.on} stays in force, {until_text(word.until)}." for word in own.values()]
+    return said
 
 
 def needs_asking() -> bool:
@@ -143,7 +165,7 @@ def show_drain(effects: list[Effect], words: str, ends: int) -> list[str]:
 def show_keep(known: Pools, where: list[Scope], ends: int) -> list[str]:
     """Say what a keep does."""
     for pool, row in sorted(known.rows.items()):
-        kept = [member for member in row.members if any(scope.covers(pool, member) for scope in where)]
+        kept = [member for member in row.members if known.moves(where, pool, member)]
         if kept:
             back = [member.key for member in kept if member.state not in SERVING]
             more = f"; {', '.join(back)} come{'s' if len(back) == 1 else ''} back into service" if back else ""
@@ -159,7 +181,7 @@ async def applied(talk: Talk, kind: OverrideKind, where: list[Scope]) -> None:
         known = await scopes.pools(talk)
         for pool, row in known.rows.items():
             for member in row.members:
-                if any(scope.covers(pool, member) for scope in where) and member.forced is not kind:
+                if known.moves(where, pool, member) and member.forced is not kind:
                     return None
         return True
 

@@ -3,15 +3,18 @@
 import asyncio
 import json as json_text
 import time
+from contextlib import suppress
 from typing import Annotated
 
 from cyclopts import Parameter
 
 from fencepost.cli.flags import Config, Json, Timeout, duration
+from fencepost.cli.loaded import loaded_in
 from fencepost.cli.talk import Talk, talk
 from fencepost.cli.terminal import clock, say, styled
 from fencepost.core.names import normalise
-from fencepost.ports import HistoryRow, Misconfigured, PortError
+from fencepost.ports import HistoryRow, Misconfigured, PortError, Refused
+from fencepost.roles.status.nearest import really_near
 
 KINDS = ("plan", "enacted", "healed", "fenced", "removed", "kept", "back", "refused", "operator", "role", "finding")
 MOST = 10_000
@@ -61,14 +64,17 @@ def history(
 async def work(talk: Talk, name: str | None, since: int, kinds: frozenset[str], *, follow: bool, as_json: bool) -> int:
     """Print what there is; then what comes."""
     rows = await talk.within(talk.store.history(since=since, most=MOST), "the store")
-    chosen = [row for row in rows if row.kind in kinds and about(row, name)]
+    mine = [row for row in rows if about(row, name)]
+    chosen = [row for row in mine if row.kind in kinds]
+    if name is not None and not mine:
+        await refuse_unknown(talk, name)
     if as_json and not follow:
         say(json_text.dumps({"history": [document(row) for row in chosen]}))
         return 0
     for row in chosen:
         say(json_text.dumps(document(row)) if as_json else line(row, name))
     if not follow:
-        say(styled(await closing(talk, chosen), "dim"))
+        say(styled(await closing(talk, len(chosen), mine), "dim"))
         return 0
     last = rows[-1].id if rows else 0
     while True:
@@ -83,12 +89,38 @@ async def work(talk: Talk, name: str | None, since: int, kinds: frozenset[str], 
                 say(json_text.dumps(document(row)) if as_json else line(row, name))
 
 
-async def closing(talk: Talk, rows: list[HistoryRow]) -> str:
-    """The last line: how many, and how many were fenced since the store began."""
+async def refuse_unknown(talk: Talk, name: str) -> None:
+    """Raise ``Refused`` for a name that nothing is known of: a slip mustn't look like a quiet hour."""
+    regions = [talk.region]
+    with suppress(PortError):
+        loaded = loaded_in(await talk.within(talk.store.inputs(), "the store"))
+        regions += [loaded.region] if loaded else []
+    known = {each.name for region in regions for each in region.endpoints}
+    known |= {each.name for region in regions for each in region.pools}
+    known |= {target.address for region in regions for pool in region.pools for target in pool.targets}
+    known |= {zone for region in regions for zone in region.zones} | {region.name for region in regions}
+    roles = {f"{role}/{zone}" for region in regions for zone in region.zones for role in ("enactor", "checker")}
+    known |= roles | {role.replace("/", " ") for role in roles} | {"planner", "janitor", "dns", "api", "observer"}
+    if name.lower().rstrip(".") in known or any(each.partition(".")[0] == name for each in known):
+        return
+    if any(about(row, name) for row in await talk.within(talk.store.history(most=MOST), "the store")):
+        return
+    near = really_near(name, known)
+    hint = f"did you mean {near}?" if near else "fencepost status    lists endpoints, pools and zones"
+    raise Refused(f"{name} is no endpoint, pool, target or role of {talk.region.name}", hint=hint)
+
+
+async def closing(talk: Talk, count: int, mine: list[HistoryRow]) -> str:
+    """The last line: how many were shown, and how many were fenced since the store began.
+
+    ``mine`` is all that happened to what was asked about, also what isn't shown: only so can it be said that callers
+    saw no change.
+    """
     every = await talk.within(talk.store.history(most=MOST), "the store")
     fenced = sum(row.kind == "fenced" for row in every)
-    quiet = " · callers saw no change" if rows and not any(row.kind in ("enacted", "healed") for row in rows) else ""
-    return f"{len(rows)} row{'' if len(rows) == 1 else 's'} · {fenced} fenced since the start{quiet}"
+    seen = len(mine) >= MOST or any(row.kind in ("enacted", "healed") for row in mine)
+    quiet = " · callers saw no change" if mine and not seen else ""
+    return f"{count} row{'' if count == 1 else 's'} · {fenced} fenced since the start{quiet}"
 
 
 def about(row: HistoryRow, name: str | None) -> bool:

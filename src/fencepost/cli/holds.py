@@ -65,8 +65,12 @@ async def placed(talk: Talk, name: str, kind: str, above: Generation) -> Marker:
     return await talk.until(look, f"{name}: the {kind} isn't in DNS yet{await planner_word(talk)}")
 
 
-async def released(talk: Talk, name: str, hold: int) -> Marker:
-    """Wait until the marker in DNS shows no hold up to this one."""
+async def released(talk: Talk, name: str, hold: int, *, listed: bool = True) -> Marker:
+    """Wait until the marker in DNS shows no hold up to this one.
+
+    An endpoint that isn't ``listed`` in the configuration that runs is released only once it is again: the planner
+    wants nothing for it until then, and never makes a name empty.
+    """
 
     async def look() -> Marker | None:
         dns = await talk.read_dns()
@@ -74,6 +78,9 @@ async def released(talk: Talk, name: str, hold: int) -> Marker:
         over = isinstance(marker, Marker) and (marker.hold is None or marker.hold.id > hold)
         return marker if isinstance(marker, Marker) and over else None
 
+    if not listed:
+        waits = f"{name}: released, and nothing is wanted for this name: it isn't in the region.toml that runs"
+        return await talk.until(look, waits, hint="put it back into region.toml, then  fencepost reload")
     return await talk.until(look, f"{name}: the release isn't in DNS yet{await planner_word(talk)}")
 
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from fencepost.cli import terminal
 from fencepost.cli.check import counted
-from fencepost.cli.flags import Config, For, Json, Reason, Timeout, Yes, agree, duration, until
+from fencepost.cli.flags import Config, For, Json, Reason, Timeout, Yes, agree, duration, reason, until
 from fencepost.cli.talk import Talk, answer, endpoint_name, talk_about
 from fencepost.cli.terminal import note
 from fencepost.core import repair as core
@@ -59,23 +59,25 @@ def repair(
     return talk_about(
         region_of(config, forgiving=True),
         duration(timeout, "--timeout"),
-        lambda ports: work(ports, name, tuple(address or ()), why=reason or "", ends=ends, yes=yes, as_json=json),
+        lambda ports: work(ports, name, tuple(address or ()), why=reason, ends=ends, yes=yes, as_json=json),
     )
 
 
 async def work(
-    talk: Talk, text: str, addresses: tuple[str, ...], *, why: str, ends: int, yes: bool, as_json: bool
+    talk: Talk, text: str, addresses: tuple[str, ...], *, why: str | None, ends: int, yes: bool, as_json: bool
 ) -> int:
-    """Read, show, ask once, write, say."""
+    """Read, show, ask, write, say."""
     dns = await talk.read_dns()
     name = endpoint_name(talk.region, text, tuple(dns.names()))
     live = dns.live(name)
+    say_withdrawn(live)
     row, mark = await newest_row(talk, name)
     source = chosen(talk, live, row, addresses)
     change = made(talk, live, row, mark, source.content, ends)
     stands = ", ".join(live.a + live.aaaa) or "nothing"
     note(f"{name} answers {stands} now (gen {marker_text(live)}).")
     note(f"It will answer {', '.join(change.content.addresses)} ({source.whence}), {terminal.until_text(ends)}.")
+    why = reason(why, f"repair {name}")
     agree("Write it?", yes=yes)
     change = await written(talk, change, row, mark, source.content, ends)
     generation = change.marker.generation
@@ -94,6 +96,13 @@ async def work(
         as_json=as_json,
     )
     return 0
+
+
+def say_withdrawn(live: Live) -> None:
+    """Say of an endpoint that somebody withdrew that this isn't the way back; in an outage it may be all there is."""
+    if isinstance(live.marker, Marker) and withdraws(live.marker):
+        note(f"{live.name} is withdrawn, by a person; a repair replaces that.")
+        note(f"  back     fencepost resume {live.name}    ends the withdrawal instead: the planner publishes it again")
 
 
 async def newest_row(talk: Talk, name: str) -> tuple[Row | None, str]:

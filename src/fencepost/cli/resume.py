@@ -6,7 +6,7 @@ from fencepost.cli import holds, scopes
 from fencepost.cli.flags import Config, Json, Reason, Timeout, Yes, agree, duration
 from fencepost.cli.scopes import Pools, Scope
 from fencepost.cli.talk import Talk, answer, talk
-from fencepost.cli.terminal import note
+from fencepost.cli.terminal import note, until_text
 from fencepost.core.fence import Hold, Marker
 from fencepost.core.names import normalise
 from fencepost.core.traffic.membership import Mode
@@ -77,15 +77,33 @@ async def work(talk: Talk, what: tuple[str, ...], zone: str | None, *, why: str,
         await talk.tell_history(name, f"{hold.kind} released", why)
     told = [f"{word.on}: the {NOUNS.get(word.what, word.what)} is over" for word in found.words]
     for name, hold in found.held:
-        marker = await holds.released(talk, name, hold.id)
+        listed = any(each.name == name for each in known.region.endpoints)
+        marker = await holds.released(talk, name, hold.id, listed=listed)
         told.append(
             f"{name}: the {NOUNS.get(hold.kind, hold.kind)} is over; gen {marker.generation} follows the planner again"
         )
     if found.words:
         await words_over(talk, found.words)
+        told += [f"  remains  {text}" for text in remaining(known, found.words)]
     done = [word.on for word in found.words] + [name for name, _ in found.held]
     answer("\n".join(told), {"done": "resume", "on": done}, as_json=as_json)
     return 0
+
+
+def remaining(known: Pools, ended: tuple[StoredOverride, ...]) -> list[str]:
+    """The words that still hold for some of the targets of which others were ended, as lines."""
+    members = [(pool, member) for pool, row in known.rows.items() for member in row.members]
+    freed = [
+        (pool, member)
+        for pool, member in members
+        if any(Scope(word.pool, word.target, word.zone).covers(pool, member) for word in ended)
+    ]
+    return [
+        f"{word.what} of {word.on}, {until_text(word.until)} (by {word.by}: {word.reason})"
+        for word in known.words
+        if word not in ended
+        and any(Scope(word.pool, word.target, word.zone).covers(pool, member) for pool, member in freed)
+    ]
 
 
 async def known_pools(talk: Talk) -> Pools:

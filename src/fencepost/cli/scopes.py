@@ -45,6 +45,17 @@ class Pools(NamedTuple):
     rows: dict[str, Membership]
     words: tuple[StoredOverride, ...]
 
+    def nearer(self, scope: Scope, pool: str, member: Member) -> StoredOverride | None:
+        """The drain or keep of the target itself, which a word about its zone leaves in force."""
+        if scope.target:
+            return None
+        own = (word for word in self.words if word.what not in FREEZING and word.target == member.key)
+        return next((word for word in own if word.pool in ("", pool)), None)
+
+    def moves(self, scopes: list[Scope], pool: str, member: Member) -> bool:
+        """Whether a drain or keep on these scopes would be what holds for a member."""
+        return any(scope.covers(pool, member) and self.nearer(scope, pool, member) is None for scope in scopes)
+
 
 async def pools(talk: Talk) -> Pools:
     """Read them. Raises ``Refused`` for a region that has never run."""
@@ -129,7 +140,7 @@ def effect_of_drain(known: Pools, scopes: list[Scope]) -> list[Effect]:
     """What taking these out of service does, a pool at a time."""
     found = []
     for pool, row in sorted(known.rows.items()):
-        leaving = tuple(m for m in row.members if m.state in SERVING and any(scope.covers(pool, m) for scope in scopes))
+        leaving = tuple(m for m in row.members if m.state in SERVING and known.moves(scopes, pool, m))
         stays = [m for m in row.members if m.state in SERVING and m not in leaving]
         if not leaving and not any(scope.covers(pool, m) for m in row.members for scope in scopes):
             continue

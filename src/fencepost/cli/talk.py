@@ -81,7 +81,7 @@ class Talk:
             found.update(row.name for row in rows)
         return tuple(sorted(found))
 
-    async def until(self, look: Callable[[], Coroutine[Any, Any, T | None]], pending: str) -> T:
+    async def until(self, look: Callable[[], Coroutine[Any, Any, T | None]], pending: str, hint: str = "") -> T:
         """Look until there is something to see; say meanwhile that it is pending.
 
         What fails on the way is looked at again. Raises ``Unavailable`` when the time is over.
@@ -102,7 +102,7 @@ class Talk:
                 raise Unavailable(
                     f"{pending}; it stands in the store and is carried out as soon as that can be{why}",
                     where=f"still pending after {self.timeout / SECOND:g} s",
-                    hint="fencepost status    says who isn't up",
+                    hint=hint or "fencepost status    says who isn't up",
                 )
             if now >= due:
                 note(f"pending: {pending}")

@@ -133,6 +133,15 @@ def emptied(facts: Facts, name: str) -> float | None:
     return seconds(facts.observer.emptied[name])
 
 
+def who_holds(facts: Facts, name: str, hold: Hold) -> tuple[str | None, str | None]:
+    """Who placed a hold and why, as its row has it, or else (a repair needs no row) the history."""
+    row = facts.store.rows.get(name) if facts.store else None
+    if row is not None and row.hold is not None and row.hold.id == hold.id and row.by:
+        return row.by, row.reason or None
+    by, reason = facts.repairers.get((name, hold.id), ("", ""))
+    return by or None, reason or None
+
+
 def standing_holds(facts: Facts) -> tuple[OverrideStatus, ...]:
     """Repairs, rollbacks and withdrawals that stand: as the markers say, or the rows where DNS wasn't read."""
     found = []
@@ -146,7 +155,6 @@ def standing_holds(facts: Facts) -> tuple[OverrideStatus, ...]:
             hold = live.marker.hold
         if hold is None:
             continue
-        known = row is not None and row.hold == hold
-        by, reason = (row.by or None, row.reason or None) if row is not None and known else (None, None)
+        by, reason = who_holds(facts, name, hold)
         found.append(OverrideStatus(hold.kind, name, by, reason, when(hold.until_s * 10**9), str(hold.id)))
     return tuple(found)

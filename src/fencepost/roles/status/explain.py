@@ -11,13 +11,15 @@ from typing import Literal
 
 import msgspec
 
+from fencepost.core.fence import Hold, Marker
 from fencepost.core.instant import DAY, SECOND, Instant
 from fencepost.core.names import normalise
 from fencepost.core.traffic.allowance import allowance, why_kept
 from fencepost.core.traffic.membership import MICRO, SERVING, Member, Membership, Move, OverrideKind, Rule, State
+from fencepost.core.zone import withdraws
 from fencepost.ports import HistoryRow, Refused
 from fencepost.roles.overrides import StoredOverride
-from fencepost.roles.status.endpoints import endpoint_names, of_family
+from fencepost.roles.status.endpoints import endpoint_names, of_family, who_holds
 from fencepost.roles.status.facts import Facts
 from fencepost.roles.status.headline import endpoint_headline
 from fencepost.roles.status.nearest import really_near
@@ -93,10 +95,34 @@ def explain_endpoint(facts: Facts, history: Sequence[HistoryRow], name: str) -> 
     settings = next((each for each in facts.region.endpoints if each.name == name), None)
     row = facts.store.pools.get(settings.pool) if facts.store and settings else None
     items: tuple[Item, ...] = ()
+    held = withdrawal(facts, name)
+    if held is not None:
+        return Explanation(name, "endpoint", endpoint_headline(facts, name, ()), (), withdrawn(facts, name, held))
     if settings is not None and row is not None:
         ground = Ground(facts, facts.region.pool(settings.pool), row, history, settings)
         items = in_order([item(ground, member) for member in row.members if of_family(member, settings)])
     return Explanation(name, "endpoint", endpoint_headline(facts, name, [each.state for each in items]), items)
+
+
+def withdrawal(facts: Facts, name: str) -> Hold | None:
+    """The withdrawal that stands at an endpoint: as its marker says, or its row where DNS wasn't read."""
+    row = facts.store.rows.get(name) if facts.store else None
+    live = facts.dns.lives.get(name) if facts.dns else None
+    if live is not None:
+        ours = live.marker if isinstance(live.marker, Marker) and live.marker.owner == facts.region.owner else None
+        return ours.hold if ours is not None and withdraws(ours) else None
+    return row.hold if row is not None and row.withdrawn else None
+
+
+def withdrawn(facts: Facts, name: str, hold: Hold) -> tuple[Detail, ...]:
+    """What a withdrawal means for callers, who said so, and the way back."""
+    by, reason = who_holds(facts, name, hold)
+    until = f"until {clock(hold.until_s * SECOND, facts.now)}" if hold.until_s else "until resumed"
+    return (
+        Detail("dns", "callers get no address, however well its targets are"),
+        Detail("said", f"withdrawn by {by or 'someone'}, {until}: {reason or 'no reason is known'}"),
+        Detail("try", f"fencepost resume {name}"),
+    )
 
 
 def explain_target(facts: Facts, history: Sequence[HistoryRow], address: str) -> Explanation:

@@ -77,6 +77,8 @@ class Facts(Struct, frozen=True):
     own beginning isn't recorded. ``processes`` is empty where no supervisor runs the roles. ``stuck_writer`` is who
     holds the store's write lock and doesn't move, as the supervisor sees it: its pid and for how many seconds.
     ``gone`` are the pids of roles that are no longer processes of this machine, however young their last sign of life.
+    ``repairers`` is who repaired and why, by endpoint and hold, where the history says so: a repair needs no store, and
+    its marker names nobody.
     """
 
     region: Region
@@ -92,3 +94,4 @@ class Facts(Struct, frozen=True):
     first_seen: Mapping[tuple[str, str], Instant] = {}
     folder: str = ""
     gone: frozenset[int] = frozenset()
+    repairers: Mapping[tuple[str, int], tuple[str, str]] = {}

@@ -7,6 +7,7 @@ in the background, and a later document has its fruit. The same code serves the 
 """
 
 import asyncio
+import contextlib
 import os
 import time
 from collections.abc import Callable, Coroutine, Iterable, Mapping
@@ -29,6 +30,7 @@ from fencepost.roles.status.compose import compose
 from fencepost.roles.status.document import Source, Status
 from fencepost.roles.status.facts import DnsFacts, Facts, ObserverFacts, Process, StoreFacts
 from fencepost.roles.status.promise_watch import Watched
+from fencepost.roles.status.repairers import Repairers
 from fencepost.settings import Region
 
 if TYPE_CHECKING:  # a command line that gathers without an API needn't load a DNS library for its observer
@@ -123,6 +125,7 @@ class Gatherer:
         self._config: tuple[bytes, Loaded | None] = (b"", None)
         self._history = 0
         self._fenced = 0
+        self.repairers = Repairers()
 
     async def gather(self, processes: Mapping[str, Any] | None = None, now_ns: Instant | None = None) -> Status:
         """A document as of now. ``processes`` is what ``processes.json`` holds. Never raises a ``PortError``."""
@@ -147,6 +150,8 @@ class Gatherer:
             self.observer.watches(watched(region, self._rows))
         self._answered(region, dns_error, now_ns)
         fresh = self.stored is not None and store_error is None
+        if fresh:
+            await self._read_repairers(region.owner)
         self.last = Facts(
             region=region,
             now=now_ns if now_ns is not None else time.time_ns(),
@@ -161,6 +166,7 @@ class Gatherer:
             first_seen=dict(self.first_seen),
             folder=self.folder,
             gone=gone(pids_of(self.stored, running)),
+            repairers=dict(self.repairers.known),
         )
         return self.last
 
@@ -206,6 +212,14 @@ class Gatherer:
             beats=tuple(await store.beats()),
             fenced=self._fenced,
         )
+
+    async def _read_repairers(self, owner: str) -> None:
+        """Who placed the repairs that stand; a slow store costs the names."""
+        if self.store is None or self.answered is None:
+            return
+        with contextlib.suppress(PortError, TimeoutError):
+            async with asyncio.timeout(SHORT_S):
+                await self.repairers.look(self.store, self.answered.lives, self._rows, owner, time.time_ns())
 
     async def _count_fenced(self, store: StorePort, started: Instant) -> None:
         """Go on counting where the last call ended; history is read a bounded number of lines at a time."""

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 from fencepost.core.fence import Marker
 from fencepost.core.instant import SECOND
-from fencepost.core.zone import Live
+from fencepost.core.zone import Live, withdraws
 from fencepost.roles.status.document import when
-from fencepost.roles.status.endpoints import as_planned, foreign
+from fencepost.roles.status.endpoints import as_planned, foreign, who_holds
 from fencepost.roles.status.facts import Facts
 from fencepost.roles.status.problems import whose
 
@@ -39,8 +39,9 @@ def standing(facts: Facts, name: str, live: Live | None) -> str:
     text = f"gen {marker.generation}"
     if marker.hold is not None:
         until = f", until {when(marker.hold.until_s * SECOND)}" if marker.hold.until_s else ", until resumed"
-        who = f" by {row.by}" if row is not None and row.hold == marker.hold and row.by else ""
-        text += f", held by a {marker.hold.kind}{who}{until}"
+        by, _ = who_holds(facts, name, marker.hold)
+        held = "withdrawn" if withdraws(marker) else f"held by a {marker.hold.kind}"
+        text += f", {held}{f' by {by}' if by else ''}{until}"
     if not live.verified():
         return f"{text}, and its records are not those of its marker"
     if row is None:
