@@ -8,6 +8,7 @@ import pytest
 
 from fencepost.cli import flags, history, terminal, up_screen
 from fencepost.ports import HistoryRow, Misconfigured
+from fencepost.roles.supervisor import how
 
 AT = 1_795_991_045_123_456_789
 
@@ -101,8 +102,10 @@ def test_writes_that_were_made_together_share_a_line() -> None:
 
 def test_what_the_supervisor_says_of_a_target_names_its_address() -> None:
     """A sample's target that was killed comes back after a minute, and the line says so."""
-    line = up_screen.told(AT, "target/127.0.2.1", "died (signal 15) (pid 4), back in 60.0 s")
-    assert " ".join(line.split()[1:]) == "target 127.0.2.1 exited (signal 15); the sample starts it again in 60 s"
+    for status, said in ((15, "exited (signal 15)"), (0, "exited"), (3 << 8, "exited (code 3)")):
+        line = up_screen.told(AT, "target/127.0.2.1", f"{how(status, 4)}, back in 60.0 s")
+        assert " ".join(line.split()[1:]) == f"target 127.0.2.1 {said}; the sample starts it again in 60 s"
+    assert how(9, 4105) == "died (signal 9, pid 4105)"
 
 
 @pytest.mark.parametrize(

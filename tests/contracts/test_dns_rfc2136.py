@@ -66,7 +66,7 @@ def test_signature_refusals_say_what_to_do(
                 with pytest.raises(Misconfigured, match=error) as caught:
                     await call
                 assert means in caught.value.hint
-                assert "doctor" in caught.value.hint
+                assert "fencepost plan" in caught.value.hint
             assert f"SOA query of {DOMAIN}" not in caught.value.where
         finally:
             monkeypatch.undo()

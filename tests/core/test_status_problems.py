@@ -284,3 +284,28 @@ def test_problems_are_made_only_of_known_kinds() -> None:
     source = Path(compose_module.__file__).parent
     made_in = [path.name for path in source.glob("*.py") if re.search(r"\bProblem\(|\bKind\(", path.read_text())]
     assert sorted(made_in) == ["document.py", "kinds.py", "problems.py"]
+
+
+def test_checkers_that_have_only_just_started_are_warming_and_no_problem() -> None:
+    """Each start would else begin with "0 of 3 checkers vote": three intervals and `rise` passes are waited for."""
+    waiting = structs.replace(POOL, voters=(Voter("a", "stale"), Voter("b", "warming"), Voter("c", "stale")))
+    store = stored(pools={"web": waiting})
+    for age, alarmed in ((2 * SECOND, False), (60 * SECOND, True)):
+        young = {f"checker/{zone}": Process(4200, 0, None, NOW - age) for zone in "abc"}
+        status = made(store=store, processes={**facts().processes, **young})
+        assert ("no-quorum" in ids(status)) is alarmed
+        assert ("checker-suspect" in ids(status)) is alarmed
+        heard = [each.state for each in status.checkers]
+        assert heard == (["stale", "warming", "stale"] if alarmed else ["warming"] * 3)
+
+
+def test_the_line_that_shows_a_log_names_one_that_is_there() -> None:
+    """`journalctl` says nothing of a role that ran under `up`, whose supervisor is dead."""
+    silent = {"beats": tuple(each for each in stored().beats if each.role != "janitor")}
+    for processes, logs, shown in (
+        ({}, frozenset({"janitor.log"}), "tail /tmp/demo/janitor.log"),
+        ({}, frozenset(), "journalctl -u fencepost-janitor -n 50"),
+        ({"planner": Process(4100)}, frozenset(), "tail /tmp/demo/janitor.log"),
+    ):
+        status = made(store=stored(**silent), processes=processes, logs=logs)
+        assert problems(status)["role-down", "janitor"].try_ == shown

@@ -134,7 +134,7 @@ def test_withdraw_asks_for_the_name_leaves_no_address_and_can_be_undone(region: 
     region.fencepost("withdraw", API, *WHY, "--confirm", API)
     assert standing(region, API) == []
     assert len(standing(region, WWW)) == 6
-    assert "withdrawn" in region.fencepost("status")
+    region.until(lambda: "withdrawn" in region.fencepost("status"), 10, "status says so, a moment later at most")
     assert "withdrawn already" in region.fencepost("withdraw", API, *WHY, "--confirm", API), "asked twice, done once"
     twice = error_of(region, "withdraw", API, *WHY, "--confirm", API, "--for", "1h", code=1)
     assert "withdrawn already" in twice["what"], "another end than asked for is not passed over"

@@ -36,7 +36,7 @@ def bad_signature(server: str, key: str, error: str, doing: str) -> Misconfigure
     """The server's verdict on our signature, by its name in RFC 8945 section 3."""
     means = _SIGNATURE.get(error, "the server and we disagree about the key; compare both sides")
     return Misconfigured(
-        f'{server} doesn\'t accept our key "{key}.": TSIG {error}', where=doing, hint=f"{means}, then  fencepost doctor"
+        f'{server} doesn\'t accept our key "{key}.": TSIG {error}', where=doing, hint=f"{means}, then  fencepost plan"
     )
 
 
@@ -46,7 +46,7 @@ def bad_rcode(server: str, domain: str, rcode: int, doing: str) -> PortError:
     kind = doing.partition(" of ")[0]
     if rcode in _MISCONFIGURED:
         hint = _MISCONFIGURED[rcode].format(domain=domain, grant=_GRANTS.get(kind, "its access list"))
-        return Misconfigured(f"{server} answers {name}", where=doing, hint=f"{hint}, then  fencepost doctor")
+        return Misconfigured(f"{server} answers {name}", where=doing, hint=f"{hint}, then  fencepost plan")
     if rcode == SERVFAIL:
         return Unavailable(
             f"{server} answers SERVFAIL", where=doing, hint="its own log says why (a full disk, an unloaded domain)"

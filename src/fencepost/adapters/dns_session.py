@@ -98,7 +98,7 @@ class Session:
                 raise Misconfigured(
                     f"{self.server} holds no domain {self._domain}",
                     where=doing,
-                    hint="name under [dns] domains the domain exactly as its primary does, then  fencepost doctor",
+                    hint="name under [dns] domains the domain exactly as its primary does, then  fencepost plan",
                 )
             return soa_serial(message, reply.records[0], reply.known)
 

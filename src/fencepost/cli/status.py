@@ -11,7 +11,7 @@ from fencepost.cli.flags import Config, Json, Timeout, duration
 from fencepost.cli.looking import SOURCES, from_api, without_api
 from fencepost.cli.regions import region_of, shown
 from fencepost.cli.talk import Talk, talk_about
-from fencepost.cli.terminal import interactive, note, say, styled
+from fencepost.cli.terminal import interactive, note, say, styled, table
 from fencepost.core.instant import Duration
 from fencepost.ports import PortError, Unavailable
 from fencepost.roles.status.document import Status, encode, status_schema
@@ -38,7 +38,7 @@ def status(
     schema
         Print the JSON Schema of --json, and nothing else.
     verbose
-        Also where each setting came from, and how old each input is.
+        Also where each setting came from, how old each input is, and each role's process.
     """
     if schema:
         import json as json_text
@@ -52,6 +52,7 @@ def status(
     tell(found, as_json=json)
     if verbose and not json:
         explain_settings(region, config, found)
+        say("\n".join(role_lines(found)))
     return 1 if found.verdict == "attention" else 0
 
 
@@ -100,6 +101,24 @@ def watching(region: Region, patience: Duration, *, as_json: bool) -> int:
             time.sleep(EVERY_S)
     except (KeyboardInterrupt, asyncio.CancelledError):
         return last
+
+
+def role_lines(found: Status) -> list[str]:
+    """Every role: its process, when it was last heard of, how often it was started again."""
+    rows: list[tuple[str, ...]] = [("ROLE", "PID", "STATE", "SEEN", "RESTARTS", "VERSION")]
+    rows += [
+        (
+            role.name,
+            str(role.pid or "-"),
+            role.state,
+            "-" if role.seen_s is None else f"{role.seen_s:.1f} s ago",
+            "-" if role.restarts is None else str(role.restarts),
+            role.version or "-",
+        )
+        for role in found.roles
+    ]
+    lines = table(rows)
+    return [styled(lines[0], "bold"), *lines[1:]] if found.roles else []
 
 
 def explain_settings(region: Region, flag: str | None, found: Status) -> None:

@@ -161,7 +161,7 @@ class Run:
         if self.with_targets:
             mains |= self.assembly.targets_of(self.region)
         self.assembly.import_shared(self.region)
-        from fencepost.roles.process import end_with_parent, fork, leave
+        from fencepost.roles.process import end_with_parent, entitle, fork, leave
         from fencepost.roles.supervisor import Spec, Supervisor
 
         lines_in, lines_out = os.pipe()
@@ -177,6 +177,7 @@ class Run:
         try:
             os.setpgid(0, 0)
             end_with_parent(parent)
+            entitle("supervisor")
             os.close(lines_in)
             os.close(gone_out)
             locks = (hold(self.folder), hold_owner(self.region))

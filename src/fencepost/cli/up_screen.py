@@ -1,5 +1,6 @@
 """What ``up`` shows: event lines, and on a terminal a panel under them that is kept up to date."""
 
+import re
 import shutil
 import sys
 import time
@@ -20,6 +21,10 @@ from fencepost.settings.units import spoken
 
 TALL = 24
 """Lines of a terminal from which on the list of things to try is shown."""
+
+
+_PID = re.compile(r"(,)? \(?pid \d+\)")
+"""Which process it was: of no use for a stand-in, and in the way."""
 
 
 class Screen(Protocol):
@@ -187,7 +192,8 @@ def joined(rows: list[HistoryRow]) -> str:
 def told(at: Instant, name: str, text: str) -> str:
     """A line from the supervisor. ``text`` says how a process ended and when it is started again."""
     if name.startswith("target/"):
-        how = text.partition(" (pid")[0].replace("died", "exited").replace("ended", "exited")
+        how = text.partition(", back in ")[0].replace("died", "exited")
+        how = _PID.sub(lambda found: ")" if found[1] else "", how)
         return event(at, "target", f"{name.partition('/')[2]} {how}; the sample starts it again in 60 s")
     return event(at, name.replace("/", " "), text)
 

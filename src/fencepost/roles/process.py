@@ -21,6 +21,7 @@ from fencepost.ports import PortError
 log = logging.getLogger(__name__)
 
 _PR_SET_PDEATHSIG = 1
+_PR_SET_NAME = 15
 LOG_BYTES = 4 * 2**20
 
 
@@ -56,11 +57,18 @@ def end_with_parent(parent: int) -> None:
         os._exit(0)
 
 
+def entitle(name: str) -> None:
+    """Have ps and top show which role this process is: "fp enactor/b". The kernel keeps 15 bytes, prctl(2)."""
+    short = name.removeprefix("target/")
+    ctypes.CDLL(None).prctl(_PR_SET_NAME, f"fp {short}".encode()[:15], 0, 0, 0)
+
+
 def run(name: str, main: Callable[[], Coroutine[Any, Any, None]], folder: Path, *, log_to_stderr: bool = False) -> int:
     """Run a role until SIGTERM, in this process; the exit code. Its log goes to ``folder/NAME.log``."""
     signal.signal(signal.SIGINT, signal.SIG_DFL if log_to_stderr else signal.SIG_IGN)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     signal.set_wakeup_fd(-1)
+    entitle(name)
     write_log(name, folder, log_to_stderr=log_to_stderr)
     import uvloop
 

@@ -157,7 +157,7 @@ class Supervisor:
         pid, child.pid, child.due = child.pid, 0, now + again
         child.restarts += 1
         often = f"; {child.restarts} times now" if lived < STEADY_S and child.restarts > 3 else ""
-        self.tell(child.spec.name, f"{child.last_exit} (pid {pid}), back in {again:.1f} s{often}")
+        self.tell(child.spec.name, f"{how(status, pid)}, back in {again:.1f} s{often}")
 
     def look_at_writer(self) -> bool:
         """Make known who holds the write lock and doesn't move; end it if it is ours. Whether that is news."""
@@ -210,12 +210,12 @@ class Supervisor:
             self.tell("supervisor", f"can't write {path}: {error.strerror}")
 
 
-def how(status: int) -> str:
-    """How a process ended, in words."""
-    if os.WIFSIGNALED(status):
-        return f"died (signal {os.WTERMSIG(status)})"
+def how(status: int, pid: int = 0) -> str:
+    """How a process ended, in words, and which it was if that is given: "died (signal 9, pid 4105)", "exited"."""
     code = os.waitstatus_to_exitcode(status)
-    return "ended" if code == 0 else f"ended (exit code {code})"
+    more = [f"signal {-code}" if code < 0 else f"code {code}"] if code else []
+    more += [f"pid {pid}"] if pid else []
+    return ("died" if code < 0 else "exited") + (f" ({', '.join(more)})" if more else "")
 
 
 def send(pid: int, number: int) -> None:

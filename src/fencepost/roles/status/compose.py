@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 from fencepost import __version__
+from fencepost.core.traffic.membership import Voter
 from fencepost.roles.status.document import (
     SCHEMA,
     Ages,
@@ -26,8 +27,9 @@ from fencepost.roles.status.pools import pool_statuses
 from fencepost.roles.status.problems import endpoint_problems, pool_problems
 from fencepost.roles.status.promise_watch import WATCHED
 from fencepost.roles.status.rejected import rejected
-from fencepost.roles.status.running import all_restarts, role_statuses
+from fencepost.roles.status.running import all_restarts, role_statuses, warming
 from fencepost.roles.status.upkeep import upkeep_problems
+from fencepost.settings.schema import Pool
 
 
 def compose(facts: Facts) -> Status:
@@ -131,8 +133,19 @@ def violations(facts: Facts) -> tuple[Violation, ...]:
 def checkers(facts: Facts) -> tuple[CheckerStatus, ...]:
     """The checkers as each pool's load balancer heard them."""
     rows = facts.store.pools if facts.store else {}
-    found = [CheckerStatus(voter.zone, pool, voter.state) for pool, row in rows.items() for voter in row.voters]
+    pools = {pool.name: pool for pool in facts.region.pools}
+    found = [
+        CheckerStatus(voter.zone, name, heard(facts, pools.get(name), voter))
+        for name, row in rows.items()
+        for voter in row.voters
+    ]
     return tuple(sorted(found, key=lambda each: (each.zone, each.pool)))
+
+
+def heard(facts: Facts, pool: Pool | None, voter: Voter) -> str:
+    """A checker's state; one that has only just started isn't stale for not having spoken yet."""
+    young = voter.state == "stale" and pool is not None and warming(facts, pool, voter.zone)
+    return "warming" if young else voter.state
 
 
 def ages(facts: Facts) -> Ages:

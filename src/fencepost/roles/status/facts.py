@@ -78,7 +78,7 @@ class Facts(Struct, frozen=True):
     holds the store's write lock and doesn't move, as the supervisor sees it: its pid and for how many seconds.
     ``gone`` are the pids of roles that are no longer processes of this machine, however young their last sign of life.
     ``repairers`` is who repaired and why, by endpoint and hold, where the history says so: a repair needs no store, and
-    its marker names nobody.
+    its marker names nobody. ``logs`` are the names of log files in ``folder``.
     """
 
     region: Region
@@ -94,4 +94,5 @@ class Facts(Struct, frozen=True):
     first_seen: Mapping[tuple[str, str], Instant] = {}
     folder: str = ""
     gone: frozenset[int] = frozenset()
+    logs: frozenset[str] = frozenset()
     repairers: Mapping[tuple[str, int], tuple[str, str]] = {}

@@ -166,6 +166,7 @@ class Gatherer:
             first_seen=dict(self.first_seen),
             folder=self.folder,
             gone=gone(pids_of(self.stored, running)),
+            logs=logs_in(self.folder),
             repairers=dict(self.repairers.known),
         )
         return self.last
@@ -317,6 +318,14 @@ def stuck_writer(held: Mapping[str, Any]) -> tuple[int, float] | None:
         case {"pid": int(pid), "held_s": int() | float() as seconds}:
             return pid, float(seconds)
     return None
+
+
+def logs_in(folder: str) -> frozenset[str]:
+    """The log files in a region's folder, which a supervisor of ours writes and systemd doesn't."""
+    try:
+        return frozenset(name for name in os.listdir(folder) if name.endswith(".log")) if folder else frozenset()
+    except OSError:
+        return frozenset()
 
 
 def pids_of(stored: StoreFacts | None, running: Mapping[str, Process]) -> set[int]:

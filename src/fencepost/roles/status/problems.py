@@ -16,7 +16,7 @@ from fencepost.roles.status.document import Problem, RoleStatus, when
 from fencepost.roles.status.endpoints import as_planned, endpoint_names, foreign
 from fencepost.roles.status.facts import Facts, StoreFacts
 from fencepost.roles.status.kinds import Kind
-from fencepost.roles.status.running import lives
+from fencepost.roles.status.running import lives, warming
 from fencepost.settings.core_settings import safety_settings
 from fencepost.settings.schema import Endpoint, Pool
 
@@ -85,11 +85,12 @@ def alarms(facts: Facts, pool: Pool, row: Membership) -> Iterator[Problem]:
 def checkers(facts: Facts, pool: Pool, row: Membership) -> Iterator[Problem]:
     """Who doesn't vote, and who is alone with its opinion."""
     voting = [voter.zone for voter in row.voters if voter.state == "ok"]
-    if len(voting) < LEAST_VOTES:
+    soon = sum(warming(facts, pool, voter.zone) for voter in row.voters if voter.state != "ok")
+    if len(voting) < LEAST_VOTES and len(voting) + soon < LEAST_VOTES:
         text = f"{len(voting)} of {len(row.voters)} checkers vote, two are needed: the last verdicts hold"
         yield problem(facts, kinds.NO_QUORUM, pool.name, text, "fencepost status -v")
     for voter in row.voters:
-        if voter.state not in ("ok", "stale"):
+        if voter.state not in ("ok", "stale") and not (voter.state == "warming" and warming(facts, pool, voter.zone)):
             text = f"it distrusts itself ({voter.state}), so its votes on pool {pool.name} don't count"
             name = f"checker/{voter.zone}"
             yield problem(facts, kinds.CHECKER_SUSPECT, name, text, log_of(facts, name))
@@ -257,6 +258,7 @@ def is_empty(live: Live | None, row: Row | None, settings: Endpoint) -> bool:
 
 def log_of(facts: Facts, role: str) -> str:
     """The line that shows a role's log."""
-    if not facts.processes:
+    file = f"{role.replace('/', '-')}.log"
+    if not facts.processes and file not in facts.logs:
         return f"journalctl -u fencepost-{role.replace('/', '@')} -n 50"
-    return f"tail {facts.folder}/{role.replace('/', '-')}.log"
+    return f"tail {facts.folder}/{file}"

@@ -12,6 +12,7 @@ from fencepost.roles.heartbeat import EVERY_S
 from fencepost.roles.status.document import RoleState, RoleStatus, seconds
 from fencepost.roles.status.facts import Facts, Process
 from fencepost.settings import Region
+from fencepost.settings.schema import Pool
 
 SILENT_AFTER: Duration = int(2.5 * EVERY_S * SECOND)
 """Two signs of life were missed."""
@@ -38,6 +39,16 @@ def expected_roles(region: Region) -> tuple[str, ...]:
 def kind_of(name: str) -> str:
     """A role's kind: "enactor" of "enactor/b"."""
     return name.partition("/")[0]
+
+
+def warming(facts: Facts, pool: Pool, zone: str) -> bool:
+    """Whether a zone's checker was started so lately that it can't have voted on a pool yet.
+
+    It speaks once it has seen each target for three intervals, and calls one healthy after ``rise`` passes.
+    """
+    process = facts.processes.get(f"checker/{zone}")
+    warms = (3 + pool.probe.rise) * pool.probe.interval_ns
+    return process is not None and bool(process.started) and 0 <= facts.now - process.started < warms
 
 
 def lives(roles: Iterable[RoleStatus], kind: str) -> bool:
