@@ -142,13 +142,18 @@ def other_role_lines(status: Status) -> list[str]:
     ]
 
 
+def unsure_promises(status: Status) -> list[str]:
+    """The promises that looked broken and couldn't be told."""
+    return sorted(name for name, each in status.promises.items() if each.held is None and each.times_unsure)
+
+
 def promise_line(status: Status) -> str:
     """What was promised and seen to hold; "" while nobody has looked."""
     checked = {name: each for name, each in status.promises.items() if each.held is not None}
     broken = sorted(name for name, each in checked.items() if not each.held)
     if broken:
         return " " + styled(f"BROKEN: {', '.join(broken)}", "red")
-    unsure = sorted(name for name, each in status.promises.items() if each.held is None and each.times_unsure)
+    unsure = unsure_promises(status)
     doubt = f" · can't be told: {', '.join(unsure)}" if unsure else ""
     if not checked:
         return doubt.replace(" ·", "")

@@ -17,6 +17,7 @@ from fencepost.cli import up_ready, up_screen
 from fencepost.cli.check import counted
 from fencepost.cli.flags import Config, For, Json, Yes, duration
 from fencepost.cli.regions import place_sample, shown
+from fencepost.cli.screen import unsure_promises
 from fencepost.cli.terminal import interactive, say, styled
 from fencepost.cli.up_start import ask_once, hold_owner, refuse_clashes
 from fencepost.cli.up_state import read
@@ -139,6 +140,8 @@ class Run:
             elif checked:
                 times = f" (never_empty {empty.times_checked:,} checks)" if empty and empty.times_checked else ""
                 parts.append(f"{counted(len(checked), 'promise')} held{times}")
+            if unsure := unsure_promises(self.status):
+                parts.append(f"can't be told: {', '.join(unsure)}")
             if self.status.plan is not None:
                 resets = "; `up --fresh` resets" if self.with_targets else ""
                 parts.append(f"next: plan {self.status.plan + 1}{resets}")
