@@ -12,12 +12,21 @@ from regions import RunningRegion
 from fencepost.adapters.store_sqlite.writer import WriteLock
 
 
+def stands_still(pid: int) -> bool:
+    """Whether every thread of a process is stopped."""
+    return all(
+        stat.read_text().rpartition(")")[2].split()[0] == "T" for stat in Path(f"/proc/{pid}/task").glob("*/stat")
+    )
+
+
 def stop_while_writing(region: RunningRegion, role: str) -> int:
     """Stop a role again and again until it is caught with the write lock; its pid."""
     pid, lock = region.pid(role), WriteLock(Path(region.region.store.path))
     limit = time.monotonic() + 60
     while time.monotonic() < limit:
         os.kill(pid, signal.SIGSTOP)
+        while not stands_still(pid):  # a thread may go on for a moment, and let go of the lock
+            time.sleep(0.0002)
         if lock.holder() == pid:
             return pid
         os.kill(pid, signal.SIGCONT)

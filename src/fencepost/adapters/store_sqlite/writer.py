@@ -15,13 +15,19 @@ store file ever asked about.
 import fcntl
 import os
 import struct
+import time
 from pathlib import Path
+
+from fencepost.core.instant import SECOND, Duration
 
 _LOCK_BYTE = 120
 _HEADER_BYTES = 48
 _FLOCK = "hhqqi"  # struct flock of 64-bit Linux: type, whence, start, length, pid
 LOOKS_LEAST = 4
 """So many looks make a stuck writer: a pause of the whole machine between two of them proves nothing."""
+
+STUCK_AFTER: Duration = 10 * SECOND
+"""By then even a slow disk has committed something."""
 
 _descriptors: dict[tuple[int, int], int] = {}
 
@@ -73,10 +79,11 @@ class WriteLock:
         self._last_look = now
         return pid if self._held_for > longer_than else None
 
-    @property
-    def held_for(self) -> int:
-        """For how long (nanoseconds) the process of the last look has been seen to hold it, committing nothing."""
-        return self._held_for if self._seen is not None else 0
+    def look(self) -> tuple[int, float] | None:
+        """Which process holds the lock and hasn't moved, and for how many seconds; to be called about each second."""
+        self.stuck(STUCK_AFTER, time.monotonic_ns())
+        pid = self.holder() if self._held_for else None
+        return (pid, self._held_for / 1e9) if pid is not None else None
 
     def _descriptor(self) -> int | None:
         try:
