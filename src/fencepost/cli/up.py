@@ -21,6 +21,7 @@ from fencepost.cli.screen import unsure_promises
 from fencepost.cli.terminal import interactive, say, styled
 from fencepost.cli.up_start import ask_once, hold_owner, refuse_clashes
 from fencepost.cli.up_state import read
+from fencepost.cli.up_tries import Tries
 from fencepost.ports import PortError, StorePort
 from fencepost.roles.status.document import Status
 from fencepost.settings import Region, load
@@ -307,11 +308,13 @@ class Run:
 
     async def keep_panel(self, screen: up_screen.Screen) -> None:
         """Look at the status each second and draw the panel from it."""
+        offered = Tries(self.region)
         while True:
             await self.look()
             if self.status is not None:
                 pids = {name: each["pid"] for name, each in read(self.folder).items()}
-                screen.panel(up_screen.panel(self.region, self.status, pids, self.began))
+                tries = offered if self.ready else None
+                screen.panel(up_screen.panel(self.region, self.status, pids, self.began, tries))
             await asyncio.sleep(1.0 if self.ready else 0.3)
 
     async def look(self) -> None:

@@ -5,19 +5,17 @@ import shutil
 import sys
 import time
 from collections.abc import Callable, Iterable
-from pathlib import Path
 from typing import Any, Protocol
 
 from fencepost.cli.history import line as history_line
 from fencepost.cli.history import what, who
 from fencepost.cli.screen import endpoint_table, headed, pool_line, zone_table
 from fencepost.cli.terminal import clock, interactive, say, styled
-from fencepost.core.instant import SECOND, Instant
+from fencepost.cli.up_tries import Tries
+from fencepost.core.instant import Instant
 from fencepost.ports import HistoryRow
 from fencepost.roles.status.document import Status
 from fencepost.settings import Region
-from fencepost.settings.meaning import leaves_dns_ns
-from fencepost.settings.units import spoken
 
 TALL = 24
 """Lines of a terminal from which on the list of things to try is shown."""
@@ -93,7 +91,9 @@ def screen(*, as_json: bool) -> Screen:
     return Drawn() if interactive() and not as_json else Plain(sys.stderr if as_json else sys.stdout)
 
 
-def panel(region: Region, status: Status, pids: dict[str, int | None], began: float) -> list[str]:
+def panel(
+    region: Region, status: Status, pids: dict[str, int | None], began: float, offered: Tries | None = None
+) -> list[str]:
     """The panel: endpoints, pools, zones, what to try."""
     now = time.time_ns()
     up = int(time.monotonic() - began)
@@ -106,8 +106,8 @@ def panel(region: Region, status: Status, pids: dict[str, int | None], began: fl
     lines += [
         f" {styled('attention', 'red')}  {each.on}: {each.what}" for each in status.problems if each.needs_person
     ][:2]
-    if region.drills and shutil.get_terminal_size().lines >= TALL:
-        lines += tries(region, status, pids)
+    if offered is not None and region.drills and shutil.get_terminal_size().lines >= TALL:
+        lines += offered.lines(status, pids, time.monotonic())
     return lines
 
 
@@ -120,50 +120,6 @@ def targets_by_zone(region: Region, pids: dict[str, int | None]) -> dict[str, li
             if name in pids:
                 found.setdefault(target.zone, []).append((target.address, pids[name]))
     return found
-
-
-def tries(region: Region, status: Status, pids: dict[str, int | None]) -> list[str]:
-    """Lines to paste into another terminal, with this run's names and pids in them."""
-    endpoint, place = region.endpoints[0].name, region.dns.listen
-    count = len(status.endpoints[0].addresses or ()) if status.endpoints else 0
-    living = [(name.partition("/")[2], pid) for name, pid in sorted(pids.items()) if name.startswith("target/") and pid]
-    rows = [("TRY, IN ANOTHER TERMINAL", "AND SEE")]
-    if place is not None:
-        rows.append((f"dig @{place.host} -p {place.port} +short {endpoint}", f"{number(count)} addresses"))
-    if len(living) >= 6:
-        longest = spoken(leaves_dns_ns(region.pools[0])[1])
-        middle = living[len(living) // 2 - 1]
-        rows.append((f"kill {middle[1]}", f"{middle[0]} leaves within {longest}"))
-        others = (living[-2], living[0])
-        wait = leaves_dns_ns(region.pools[0])[1] // SECOND + 2
-        rows.append(
-            (f"kill {others[0][1]}; sleep {wait}; kill {others[1][1]}", "one more leaves, one is kept: the limit")
-        )
-    rows.append((f"{command()} explain {endpoint}", "why each address is in or out"))
-    enactors = sorted(name for name in pids if name.startswith("enactor/") and pids[name])
-    if enactors:
-        rows.append((f"kill -9 {pids[enactors[len(enactors) // 2]]}", "an enactor dies; callers see nothing"))
-    rows.append((f"{command()} dev wipe {endpoint}", "the record is emptied, and heals"))
-    width = max(len(row[0]) for row in rows) + 2
-    lines = [f" {left:<{width}}{right}" for left, right in rows]
-    return [styled(lines[0], "bold"), *lines[1:]]
-
-
-def number(count: int) -> str:
-    """A small number in words."""
-    words = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight")
-    return words[count] if count < len(words) else str(count)
-
-
-def command() -> str:
-    """How this program is called from here."""
-    called = Path(sys.argv[0])
-    if shutil.which("fencepost") == str(called.absolute()) or called.name == str(called):
-        return "fencepost"
-    try:
-        return str(called.absolute().relative_to(Path.cwd()))
-    except ValueError:
-        return str(called)
 
 
 def history_lines(rows: Iterable[HistoryRow]) -> list[str]:
