@@ -26,6 +26,44 @@ def test_init_writes_a_file_that_check_passes_and_never_overwrites_one(tmp_path:
     assert (tmp_path / "region.toml").read_text() == before + "# mine\n"
 
 
+def test_init_writes_over_an_empty_file_and_a_missing_one_has_no_line(tmp_path: Path) -> None:
+    """`check` says of an empty file that init writes one, so init must."""
+    path = tmp_path / "region.toml"
+    for text in ("", " \n"):
+        path.write_text(text)
+        assert "fencepost init writes one" in call("check", cwd=tmp_path).stderr
+        assert call("init", cwd=tmp_path).returncode == 0
+        assert "[region]" in path.read_text()
+    path.unlink()
+    assert "none.toml: there is no such file" in call("check", "none.toml", cwd=tmp_path).stderr
+
+
+def test_what_init_writes_shows_where_a_second_region_needs_other_ports(tmp_path: Path) -> None:
+    """Both defaults are taken as soon as the sample runs."""
+    call("init", cwd=tmp_path)
+    text = (tmp_path / "region.toml").read_text()
+    assert '[api]\nlisten = "127.0.0.1:5301"' in text
+    assert '# listen   = "127.0.0.1:5300"' in text
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("stop",), "Ctrl-C"),
+        (("--verison",), "--version"),
+        (("statsu",), "fencepost status"),
+        (("status", "extra"), "extra: not understood here"),
+        (("drain", "--zone", "a", "--zone", "b", "--reason", "x"), "parameter --zone specified multiple times; it is"),
+    ],
+)
+def test_words_that_mean_nothing_are_answered_with_what_does(tmp_path: Path, words: tuple[str, ...], said: str) -> None:
+    """Exit 2, and a line to paste; never the text of a library."""
+    done = call(*words, cwd=tmp_path)
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert "Tokens" not in done.stderr
+
+
 def test_check_says_what_the_numbers_come_to(folder: Path) -> None:
     """Shares of few targets surprise people."""
     done = call("check", cwd=folder)
@@ -71,6 +109,7 @@ def test_plan_before_the_first_start_shows_what_a_start_would_do(folder: Path) -
     assert done.returncode == 0, done.stderr
     assert "what a first start would do" in done.stdout
     assert "A: 0 addresses -> 6" in done.stdout
+    assert "at no moment" not in done.stdout, "what stands nowhere yet keeps nothing in service"
     assert call("plan", "--exit-code", cwd=folder).returncode == 1
     document = json.loads(call("plan", "--format", "json", cwd=folder).stdout)
     assert [len(change["add"]) for change in document["changes"]] == [6, 6]

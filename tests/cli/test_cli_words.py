@@ -72,6 +72,7 @@ def test_a_change_without_a_terminal_needs_its_reason_and_its_yes_as_flags(monke
     with pytest.raises(Misconfigured):
         flags.confirm("Really?", "web", "wbe")
     flags.confirm("Really?", "web", "web")
+    flags.confirm("Really?", "www.example.test", "WWW.example.test.")
 
 
 def test_on_a_terminal_a_no_does_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -178,3 +178,46 @@ def test_a_time_of_another_day_has_its_date() -> None:
     assert clock(at("20:04:11"), NOW) == "20:04:11"
     assert clock(at("20:04:11"), NOW + DAY) == "2026-11-29 20:04:11"
     assert clock(0, NOW) == "?"
+
+
+def test_a_withdrawn_endpoint_names_no_address_that_callers_would_get() -> None:
+    """All its targets are well: it said "6 in" while callers got nothing."""
+    hold = Hold("withdraw", 12, 0)
+    gone = row(API, content([], 5), 10, hold=hold, by="ada", reason="moved")
+    text = said(API, facts(store=stored(rows={API: gone}), dns=DnsFacts(NOW, {API: live(gone)})))
+    assert "withdrawn by ada, until resumed" in text.splitlines()[0]
+    assert "callers get no address" in text
+    assert "withdrawn by ada, until resumed: moved" in text
+    assert f"fencepost resume {API}" in text
+    assert not any(address in text for address in ADDRESSES)
+
+
+def test_a_repair_is_explained_with_who_made_it_though_its_row_names_nobody() -> None:
+    """The planner adopts it from the marker; the history knows more."""
+    held = row(API, number=10, hold=Hold("repair", 12, 0))
+    known = {(API, 12): ("ada", "all down")}
+    example = facts(store=stored(rows={API: held}), dns=DnsFacts(NOW, {API: live(held)}), repairers=known)
+    assert "held by a repair by ada" in said(API, example)
+
+
+def test_a_pool_is_explained_as_its_targets() -> None:
+    """Status lists pools by name, so the name must mean something here."""
+    text = said("web")
+    assert text.splitlines()[0] == f"pool web   4 of 6 targets in; answered for {API}, {WWW}"
+    assert "127.0.3.1 (c)  dead since" in text
+    with pytest.raises(Refused, match="no membership"):
+        raise_of("web", facts(store=stored(pools={})))
+
+
+def raise_of(what: str, example: Facts) -> None:
+    """Explain; for what is refused. The hint is part of what is said."""
+    try:
+        explain(example, HISTORY, what)
+    except Refused as error:
+        raise Refused(f"{error.what}; {error.hint}") from None
+
+
+def test_an_unknown_address_is_answered_with_the_targets() -> None:
+    """Not with the names of endpoints, of which none looks like it."""
+    with pytest.raises(Refused, match=r"targets: 127\.0\.1\.1, "):
+        raise_of("10.0.0.1", facts())

@@ -16,7 +16,7 @@ KEY = f'key "Fencepost-EU1." {{\n\talgorithm hmac-sha256;\n\tsecret "{SECRET}";\
 
 def region(key: str, token: str = "") -> str:
     text = INITIAL.replace('provider = "embedded"', f'provider = "rfc2136"\nserver = "192.0.2.53"\nkey = {key}\n')
-    return text + (f"[api]\ntoken = {token}\n" if token else "")
+    return text.replace("[api]\n", f"[api]\ntoken = {token}\n") if token else text
 
 
 def written(path: Path, text: str, mode: int = 0o600) -> Path:

@@ -7,6 +7,7 @@
 import errno
 import json
 import os
+import re
 import sys
 from itertools import pairwise
 from typing import Any
@@ -104,15 +105,30 @@ def words_of(error: PortError) -> str:
     return "\n".join(lines)
 
 
+ELSEWHERE = {
+    "stop": 'Ctrl-C where  fencepost up  runs, or  kill  of the process that ps calls "fp supervisor"',
+    "start": "fencepost up",
+    "restart": "fencepost reload    takes up region.toml; for more, end  fencepost up  and start it again",
+    "apply": "fencepost reload    (fencepost plan shows what it would change)",
+    "version": "fencepost --version",
+}
+"""Words that people try, and what does it."""
+
+
 def known(words: list[str]) -> None:
     """Refuse a first word that is no command, naming the nearest."""
     from fencepost.cli import COMMANDS
 
     if words and words[0].startswith("-"):
-        if words[0] not in ("--version", "--help", "-h"):
+        flags = ("--version", "--help", "-h")
+        if words[0] not in flags and (close := nearest(words[0], list(flags))) != "fencepost --help":
+            raise Misconfigured(f"there is no {words[0]}", hint=close)
+        if words[0] not in flags:
             raise Misconfigured(f"{words[0]} comes after a command", hint="fencepost --help")
         return
     firsts = sorted({name.partition(" ")[0] for name in COMMANDS})
+    if words and words[0] in ELSEWHERE:
+        raise Misconfigured(f'there is no command "{words[0]}"', hint=ELSEWHERE[words[0]])
     if not words or words[0] not in firsts:
         raise Misconfigured(f'there is no command "{words[0] if words else ""}"', hint=nearest(words[0], firsts))
     if words[0] == "dev" and len(words) > 1 and not words[1].startswith("-") and f"dev {words[1]}" not in COMMANDS:
@@ -143,6 +159,11 @@ def from_cyclopts(error: Any, words: list[str]) -> Misconfigured:
     """Its error as ours: one sentence, and where to read on."""
     error.verbose = False
     text = " ".join(str(error).split())
+    unused = re.fullmatch(r"Unused Tokens: \[(.*)\]\.?", text)
+    if unused:
+        text = f"{unused[1].replace(chr(39), '')}: not understood here"
+    elif text.endswith("specified multiple times."):
+        text = text.removesuffix(".") + "; it is given once"
     command = " ".join(words[:2]) if words[0] == "dev" else words[0]
     return Misconfigured(text[:1].lower() + text[1:].rstrip("."), hint=f"fencepost {command} --help")
 

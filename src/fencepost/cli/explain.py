@@ -25,7 +25,7 @@ def explain(what: str, /, *, timeout: Timeout = "10s", config: Config = None, js
     Parameters
     ----------
     what
-        An endpoint, a target's address, or a failure zone.
+        An endpoint, a target's address, a pool, or a failure zone.
     """
 
     async def work(talk: Talk) -> int:

@@ -92,14 +92,19 @@ def agree(question: str, *, yes: bool, flag: str = "--yes") -> None:
         raise Declined
 
 
+def normal(name: str) -> str:
+    """A name as it compares: DNS knows no case, and a final dot says nothing (RFC 4343)."""
+    return name.strip().lower().removesuffix(".")
+
+
 def confirm(question: str, name: str, given: str | None) -> None:
     """Go on only if the name was said again. Raises as :func:`agree` does."""
     if given is not None:
-        if given != name:
+        if normal(given) != normal(name):
             raise Misconfigured(f"--confirm {given!r} isn't {name!r}", hint=f"--confirm {name}")
         return
     if not asking():
         raise Misconfigured(question, hint=f"add --confirm {name}")
     note(question)
-    if ask(f"Type {name} to go on: ") != name:
+    if normal(ask(f"Type {name} to go on: ")) != normal(name):
         raise Declined

@@ -10,7 +10,7 @@ from fencepost.settings.initial import INITIAL
 
 
 def init(*, sample: bool = False, config: str = "region.toml", json: Json = False) -> int:
-    """Write a region.toml: the smallest useful one. A file that is there is left alone.
+    """Write a region.toml: the smallest useful one. A file with something in it is left alone.
 
     Parameters
     ----------
@@ -22,17 +22,23 @@ def init(*, sample: bool = False, config: str = "region.toml", json: Json = Fals
     path = Path(config)
     text = resources.files("fencepost.dev").joinpath("sample.toml").read_text() if sample else INITIAL
     try:
-        with path.open("x", encoding="utf-8") as file:
-            file.write(text)
-    except FileExistsError:
-        raise Misconfigured(
-            "is there already; it is left alone", where=config, hint=f"fencepost check {config}"
-        ) from None
+        empty = blank(path)
+        if empty:
+            path.write_text(text, encoding="utf-8")
     except OSError as error:
         raise Misconfigured(f"can't be written: {error.strerror}", where=config) from None
+    if not empty:
+        raise Misconfigured("is there already; it is left alone", where=config, hint=f"fencepost check {config}")
     answer(
         f"wrote {config}\n  next     edit it, then  fencepost check  and  fencepost plan",
         {"done": "init", "path": str(path.absolute())},
         as_json=json,
     )
     return 0
+
+
+def blank(path: Path) -> bool:
+    """Whether nothing would be lost by writing there: no file, or one of white space. Raises ``OSError``."""
+    if not path.exists() and not path.is_symlink():
+        return True
+    return path.is_file() and path.stat().st_size < 4096 and not path.read_bytes().strip()

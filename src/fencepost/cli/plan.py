@@ -39,15 +39,14 @@ def plan(
     async def work(talk: Talk) -> int:
         found = await preview(talk)
         say(json_text.dumps(document(found)) if as_json else "\n".join(lines(found)))
-        changes = found.plan is not None and bool(found.plan.rows)
-        return 1 if exit_code and changes else 0
+        return 1 if exit_code and changing(found) else 0
 
     return talk_about(region_of(config), duration(timeout, "--timeout"), work)
 
 
 def lines(found: Preview) -> list[str]:
     """The preview in words."""
-    region, rows = found.region, found.plan.rows if found.plan else ()
+    region, rows = found.region, changing(found)
     place = region.dns.listen if region.dns.provider == "embedded" else region.dns.server
     managed = sum(marker_of(live) is not None for live in found.lives.values())
     known = f"{counted(len(region.endpoints), 'endpoint')}, {managed} managed"
@@ -56,7 +55,12 @@ def lines(found: Preview) -> list[str]:
         f" read in {found.read_s:.1f} s · nothing is done now"
     ]
     if not found.has_store:
-        said.append("there is no store yet: this is what a first start would do")
+        ran = any(marker_of(live) for live in found.lives.values())
+        said.append(
+            "the store can't be read: this is what a start with a new one would do, which adopts what stands"
+            if ran
+            else "there is no store yet: this is what a first start would do"
+        )
     said += [styled(f"a reload would be refused without --yes: {why}", "yellow") for why in found.refusals]
     if not rows:
         said.append("nothing would change")
@@ -77,14 +81,17 @@ def lines(found: Preview) -> list[str]:
     return said
 
 
+def changing(found: Preview) -> tuple[Row, ...]:
+    """The rows that enactors would carry out: what is left alone doesn't change, planned or not."""
+    rows = found.plan.rows if found.plan else ()
+    return tuple(row for row in rows if row.name not in found.left_alone)
+
+
 def closing(found: Preview, rows: tuple[Row, ...]) -> list[str]:
-    """What it costs, what it keeps in service, and how to have it done."""
+    """How much is written, and how to have it done."""
     if not rows:
         return []
-    live = [found.lives.get(row.name, Live(row.name)) for row in rows]
-    fewest = min((healthy for each in live if (healthy := healthy_of(found, each)) is not None), default=0)
-    writes = f"{len(rows)} write{'s' if len(rows) > 1 else ''}, 1 UPDATE"
-    said = [f"{writes}; at no moment fewer than {fewest} healthy addresses."]
+    said = [f"{counted(len(rows), 'endpoint')} written, each in one transaction."]
     if found.loaded is None:
         said.append("To do it:  fencepost up")
     elif found.loaded.region != found.region:
@@ -92,15 +99,6 @@ def closing(found: Preview, rows: tuple[Row, ...]) -> list[str]:
     else:
         said.append("A running planner does this by itself, at once (shifts of weights within gather).")
     return said
-
-
-def healthy_of(found: Preview, live: Live) -> int | None:
-    """The fewest addresses not known dead, before and after: a write is one transaction. None while nothing stands."""
-    row = next((row for row in (found.plan.rows if found.plan else ()) if row.name == live.name), None)
-    sets = [set(live.a + live.aaaa)] if not live.empty else []
-    sets += [set(row.content.addresses)] if row else []
-    dead = {m.key for pool in found.after.values() for m in pool.members if m.healthy is False}
-    return min((len(each - dead) for each in sets), default=None)
 
 
 def endpoint_lines(found: Preview, row: Row) -> list[str]:
@@ -120,19 +118,22 @@ def endpoint_lines(found: Preview, row: Row) -> list[str]:
         ("+", address, *came(found, row.name, address)) for address in row.content.addresses if address not in before
     ]
     cells += [("-", address, *went(found, row.name, address)) for address in live.a + live.aaaa if address not in after]
-    if before == after and not cells:
-        cells.append(
-            (
-                "~",
-                "weights or ttl",
-                "",
-                "; ".join(each.partition(": ")[2] for each in found.plan.why if each.startswith(row.name))
-                if found.plan
-                else "",
-                "",
-            )
-        )
+    if not cells:
+        why = "; ".join(each.partition(": ")[2] for each in (found.plan.why if found.plan else ()) if row.name in each)
+        cells.append(("~", unseen(live, row), "", why, ""))
     return said + table(cells + kept_lines(found, row.name), "   ")
+
+
+def unseen(live: Live, row: Row) -> str:
+    """What differs where no address comes or goes."""
+    marker = marker_of(live)
+    if live.ttl and live.ttl != row.content.ttl:
+        return f"ttl {live.ttl} s -> {row.content.ttl} s"
+    if marker is None:
+        return "its marker is written"
+    if marker.content is not None and marker.content.weights != row.content.weights:
+        return "weights"
+    return "only its marker; callers see no change"
 
 
 def member(found: Preview, name: str, address: str, rows: dict[str, Membership]) -> Member | None:
@@ -239,7 +240,7 @@ def rule_text(rule: Rule) -> str:
 
 def document(found: Preview) -> dict[str, Any]:
     """The preview for programs."""
-    rows = found.plan.rows if found.plan else ()
+    rows = changing(found)
     return {
         "schema": "fencepost.plan/1",
         "region": found.region.name,

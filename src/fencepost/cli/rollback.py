@@ -22,7 +22,7 @@ class Step(NamedTuple):
 
 
 def rollback(
-    generation: int,
+    plan: int,
     /,
     *names: str,
     reason: Reason = None,
@@ -32,14 +32,14 @@ def rollback(
     config: Config = None,
     json: Json = False,
 ) -> int:
-    """Put endpoints back to what they had as of plan GENERATION: those named, or all that have changed since.
+    """Put endpoints back to what they had as of PLAN, a plan's number: those named, or all that have changed since.
 
     Refused whole if one of these sets is no longer kept, or would leave a published family without an address.
     """
     return talk(
         config,
         duration(timeout, "--timeout"),
-        lambda ports: work(ports, generation, names, why=reason, ends=until(for_, "1h"), yes=yes, as_json=json),
+        lambda ports: work(ports, plan, names, why=reason, ends=until(for_, "1h"), yes=yes, as_json=json),
     )
 
 

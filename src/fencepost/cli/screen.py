@@ -34,7 +34,9 @@ def endpoint_row(each: EndpointStatus, status: Status, now: Instant) -> tuple[st
     """One endpoint's cells."""
     pool = next((pool for pool in status.pools if pool.name == each.pool), None)
     count = UNKNOWN if each.addresses is None else str(len(each.addresses))
-    shown = f"{count} of {pool.targets}" if pool is not None else count
+    # More than the pool has: a repair's or rollback's own addresses, or targets that have just left the file.
+    beyond = pool is None or (each.addresses is not None and len(each.addresses) > pool.targets)
+    shown = count if beyond or pool is None else f"{count} of {pool.targets}"
     by = (each.written_by or "").replace("/", " ") or UNKNOWN
     if each.written_at is not None:
         by += f", {spoken(max(0, now - instant(each.written_at)))} ago"

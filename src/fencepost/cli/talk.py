@@ -12,7 +12,7 @@ from fencepost.cli.regions import region_of
 from fencepost.cli.terminal import interactive, note, say
 from fencepost.core.instant import SECOND, Duration
 from fencepost.core.names import normalise
-from fencepost.ports import HistoryRow, PortError, Refused, StorePort, Unavailable
+from fencepost.ports import HistoryRow, Misconfigured, PortError, Refused, StorePort, Unavailable
 from fencepost.roles.domains import Domains
 from fencepost.settings import Region
 
@@ -61,8 +61,25 @@ class Talk:
 
     async def read_dns(self) -> Domains:
         """Every domain, as it stands now."""
-        await self.within(self.dns.read(), self.server)
+        try:
+            await self.within(self.dns.read(), self.server)
+        except Misconfigured as error:
+            raise self.another_server(error) from None
         return self.dns
+
+    def another_server(self, error: Misconfigured) -> Misconfigured:
+        """The error, with who answers there if that is no process that this region's supervisor knows."""
+        from fencepost.cli.up_start import holder
+        from fencepost.cli.up_state import supervised
+
+        place = self.region.dns.listen
+        by = holder(place.port) if self.region.dns.provider == "embedded" and place is not None else ""
+        known = supervised(self.region) or {}
+        if not by or any(f"pid {pid} " in by for pid in known.values()):
+            return error
+        what = f"{error.what}; {by} answers there, which is none that runs under this region's `fencepost up`"
+        hint = "if it is another region's, write another listen in [dns]"
+        return Misconfigured(what, where=error.where, hint=hint)
 
     @property
     def server(self) -> str:

@@ -156,7 +156,7 @@ class Api:
         if name not in {endpoint.name for endpoint in status.endpoints}:
             raise Refused(f"{name} is no endpoint of {self.region.name}", hint="see fencepost status for the names")
         if order.kind == "rollback" and order.content.empty:
-            raise Refused("a rollback needs the older plan's addresses", hint="use fencepost rollback GENERATION")
+            raise Refused("a rollback needs the older plan's addresses", hint="use fencepost rollback PLAN")
         if order.kind == "adopt" and not order.adopt:
             raise Refused(
                 "an adoption names the exact records seen",

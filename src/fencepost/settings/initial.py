@@ -11,6 +11,10 @@ domain   = "example.com"             # the DNS zone that the endpoints are in
 # provider = "rfc2136"               # BIND, Knot, PowerDNS and others that take signed updates
 # server   = "192.0.2.53:53"
 # key      = { file = "tsig.key" }   # tsig-keygen fencepost > tsig.key; chmod 600 tsig.key
+# listen   = "127.0.0.1:5300"        # embedded: where it answers; a second region on this machine needs another
+
+[api]
+listen = "127.0.0.1:5301"            # status and metrics; a second region on this machine needs another
 
 [pool.api]
 probe = "http://:8080/healthz"       # asked of every target, from every zone; 200 to 299 is healthy

@@ -50,7 +50,7 @@ def check(path: str | os.PathLike[str], environ: Mapping[str, str] = os.environ,
     try:
         text = _text(FilePath(path))
     except ValueError as error:
-        return _refused(shown_path, 1, str(error))
+        return _refused(shown_path, 0, str(error))
     return judge(text, shown_path, environ, ipv6=ipv6)
 
 

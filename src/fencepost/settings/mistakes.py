@@ -19,7 +19,10 @@ _SHOWN = 60  # characters of a value that a message repeats
 
 
 class Mistake(msgspec.Struct, frozen=True, gc=False):
-    """One thing that is wrong: the file as it was named, the line (from 1), and the text with what to write instead."""
+    """One thing that is wrong: the file as it was named, the line, and the text with what to write instead.
+
+    Lines count from 1; 0 is the file itself.
+    """
 
     file: str
     line: int
@@ -27,7 +30,7 @@ class Mistake(msgspec.Struct, frozen=True, gc=False):
 
     def __str__(self) -> str:
         """Write it as compilers do, so that editors can jump there."""
-        return f"{self.file}:{self.line}: {self.text}"
+        return f"{self.file}:{self.line}: {self.text}" if self.line else f"{self.file}: {self.text}"
 
 
 class Caution(Mistake, frozen=True, gc=False):

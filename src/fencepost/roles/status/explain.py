@@ -51,7 +51,7 @@ class Explanation(msgspec.Struct, frozen=True):
     """What was asked about, in a line; then its targets, in the order in, out, kept, pending, drained."""
 
     what: str
-    kind: Literal["endpoint", "target", "zone"]
+    kind: Literal["endpoint", "target", "zone", "pool"]
     headline: str
     items: tuple[Item, ...]
     details: tuple[Detail, ...] = ()
@@ -68,7 +68,7 @@ class Ground(msgspec.Struct, frozen=True):
 
 
 def explain(facts: Facts, history: Sequence[HistoryRow], what: str) -> Explanation:
-    """Explain an endpoint's name, a target's address or a zone. ``history``: lines of late, oldest first.
+    """Explain an endpoint's name, a target's address, a pool or a zone. ``history``: lines of late, oldest first.
 
     Raises ``Refused`` if there is nothing of that name here, or pools haven't been judged yet.
     """
@@ -77,6 +77,8 @@ def explain(facts: Facts, history: Sequence[HistoryRow], what: str) -> Explanati
         return explain_zone(facts, history, what)
     if any(target.address == what for pool in region.pools for target in pool.targets) or member_pools(facts, what):
         return explain_target(facts, history, what)
+    if any(pool.name == what for pool in region.pools):
+        return explain_pool(facts, history, what)
     try:
         name = normalise(what)
     except ValueError:
@@ -86,8 +88,9 @@ def explain(facts: Facts, history: Sequence[HistoryRow], what: str) -> Explanati
         return explain_endpoint(facts, history, name)
     words = [*known, *region.zones, *(target.address for pool in region.pools for target in pool.targets)]
     near = really_near(what, words)
-    hint = f"did you mean {near}?" if near else f"names: {', '.join([*known[:8], *region.zones])}"
-    raise Refused(f"{what} is no endpoint, target or zone of {region.name}", hint=hint)
+    others = [target.address for pool in region.pools for target in pool.targets] if is_address(what) else known
+    hint = f"did you mean {near}?" if near else f"{'targets' if others is not known else 'names'}: {listed(others)}"
+    raise Refused(f"{what} is no endpoint, target, pool or zone of {region.name}", hint=hint)
 
 
 def explain_endpoint(facts: Facts, history: Sequence[HistoryRow], name: str) -> Explanation:
@@ -140,6 +143,30 @@ def explain_target(facts: Facts, history: Sequence[HistoryRow], address: str) ->
     names = ", ".join(sorted(each.name for each in facts.region.endpoints if each.pool in pools)) or "no endpoint"
     headline = f"zone {items[0].zone}, pool {', '.join(pools)}: {names}"
     return Explanation(address, "target", headline, tuple(items), tuple(details))
+
+
+def is_address(text: str) -> bool:
+    """Whether a word is written like an address."""
+    return ":" in text or (text.count(".") == 3 and text.replace(".", "").isdecimal())
+
+
+def listed(names: Sequence[str]) -> str:
+    """The first few names."""
+    return ", ".join(names[:8]) + (", …" if len(names) > 8 else "")
+
+
+def explain_pool(facts: Facts, history: Sequence[HistoryRow], name: str) -> Explanation:
+    """A pool's targets, and the endpoints that they are answered for."""
+    pool = facts.region.pool(name)
+    row = facts.store.pools.get(name) if facts.store else None
+    if row is None:
+        raise Refused(f"nothing is known of pool {name} yet", hint="it has no membership: is the planner running?")
+    ground = Ground(facts, pool, row, history)
+    items = in_order([item(ground, member) for member in row.members])
+    names = [each.name for each in facts.region.endpoints if each.pool == name]
+    serving = sum(each.state in SERVING for each in items)
+    headline = f"{serving} of {len(items)} targets in; answered for {listed(names) or 'no endpoint'}"
+    return Explanation(name, "pool", headline, items)
 
 
 def explain_zone(facts: Facts, history: Sequence[HistoryRow], zone: str) -> Explanation:
@@ -315,7 +342,8 @@ def clock(at: Instant, now: Instant, *, fraction: bool = False) -> str:
 
 def render(found: Explanation) -> list[str]:
     """The explanation in lines: targets that are in side by side, the first of each other state with its reasons."""
-    lines = [f"{'zone ' if found.kind == 'zone' else ''}{found.what}   {found.headline}"]
+    kind = f"{found.kind} " if found.kind in ("zone", "pool") else ""
+    lines = [f"{kind}{found.what}   {found.headline}"]
     full = found.kind == "target"
     told: set[Detail] = set()
     for state in ORDER:
