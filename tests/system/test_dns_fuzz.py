@@ -18,10 +18,12 @@ import dns.opcode
 import dns.rcode
 import dns.rrset
 import dns.update
+import pytest
 from dns_server_running import DOMAIN, HERE, KEY, Running, new_update, running, settings_in
 
 from fencepost.core.dns_numbers import Malformed
 from fencepost.roles.dns_server.handler import Handler, Later
+from fencepost.roles.dns_server.request import read_request
 from fencepost.roles.dns_server.wire import read_name
 
 PACKETS = 100_000
@@ -147,6 +149,35 @@ def test_a_hundred_thousand_hostile_messages_change_nothing(tmp_path: Path) -> N
         assert server.serial() == serial
         assert len(server.values(f"alias.{DOMAIN}", "A")) > 10
         assert set(counters.updates) <= {"NOERROR", "FORMERR", "REFUSED", "NOTAUTH", "NOTZONE", "NXRRSET"}
+
+
+def test_every_message_cut_at_every_byte_is_told_malformed(tmp_path: Path) -> None:
+    """Each good message at each of its lengths, and at each of its bytes a pointer (RFC 1035 section 4.1.4) instead of
+    what stood there, cut within it or after it: nothing of it is a fault of ours, and no log fills."""
+    with running(settings_in(tmp_path, transfer=(HERE,))) as server:
+        prepare(server)
+        counters = server.server.counters
+        cut = [wire[:size] for wire in good_messages() for size in range(len(wire))]
+        server.do(feed(server.server.handler, cut))
+        assert counters.errors == 0
+        before = counters.malformed
+        pointed = [
+            wire[:at] + pointer
+            for wire in good_messages()
+            for at in range(12, len(wire))
+            for pointer in (b"\xc0", b"\xc0\0", b"\xc0\x0c", b"\xc0\0\0\1\0\1", b"\xc0\x0c\0\1\0\1", b"\x3f", b"\xff")
+        ]
+        server.do(feed(server.server.handler, pointed))
+        assert counters.errors == 0
+        assert counters.malformed - before > len(pointed) * 3 // 4
+
+
+@pytest.mark.parametrize("question", ["c0", "c000", "c00c", "c00000010001", "c00c00010001", "0161c0", "3f", ""])
+def test_a_question_that_is_a_pointer_or_cut_short_is_malformed(question: str) -> None:
+    """A question is the first name in a message: there is nothing before it to point at."""
+    message = bytes.fromhex("000100000001000000000000" + question)
+    with pytest.raises(Malformed):
+        read_request(message, tcp=False, source=HERE)
 
 
 def test_random_names_do_not_fill_the_memory(tmp_path: Path) -> None:

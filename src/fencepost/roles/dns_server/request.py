@@ -6,7 +6,7 @@ stranger's 64 KiB costs one cheap walk.
 
 from msgspec import Struct
 
-from fencepost.core.dns_numbers import BADVERS, HEADER_BYTES, OPT, TSIG, Malformed
+from fencepost.core.dns_numbers import BADVERS, HEADER_BYTES, NAME_BYTES_MAX, OPT, TSIG, Malformed
 
 from .wire import skip_name, skip_record
 
@@ -60,9 +60,9 @@ def read_request(message: bytes, *, tcp: bool, source: str) -> Request:
     """
     if message[4] or message[5] != 1:
         raise Malformed("not one question")
-    after_name = skip_name(message, HEADER_BYTES)
-    if message[after_name - 1] or after_name - HEADER_BYTES > 255:
-        raise Malformed("the question's name is compressed or too long")
+    after_name = skip_name(message, HEADER_BYTES, whole=True)
+    if after_name - HEADER_BYTES > NAME_BYTES_MAX:
+        raise Malformed("the question's name is too long")
     end = after_name + 4
     if end > len(message):
         raise Malformed("question cut short")

@@ -91,11 +91,13 @@ def read_name(message: bytes, at: int, known: dict[int, bytes]) -> tuple[bytes, 
     return name, after
 
 
-def skip_name(message: bytes, at: int) -> int:
-    """The offset after a name, without following pointers. Raises :class:`Malformed`."""
+def skip_name(message: bytes, at: int, *, whole: bool = False) -> int:
+    """The offset after a name, without following pointers; ``whole`` if it may have none. Raises :class:`Malformed`."""
     try:
         while length := message[at]:
             if length >= 0xC0:
+                if whole or at + 2 > len(message):
+                    raise Malformed("pointer out of place or cut short")
                 return at + 2
             if length >= 64:
                 raise Malformed("unknown label kind")
