@@ -34,7 +34,7 @@ six = st.integers(0, 2**128 - 1).map(lambda number: str(ipaddress.IPv6Address(nu
 weights = st.integers(1, 255)
 weighed = st.dictionaries(st.one_of(four, six), weights, min_size=1, max_size=12)
 contents = st.builds(content, weighed, st.integers(1, 86_400))
-numbers = st.integers(0, 10**18)
+numbers = st.integers(0, 10**18 - 2)
 generations = st.builds(Generation, numbers, numbers)
 holds = st.builds(Hold, st.sampled_from(["repair", "rollback"]), numbers, numbers)
 tombstones = st.builds(

@@ -6,7 +6,7 @@ from core_values import contents, generations, holds, markers
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fencepost.core.fence import NEVER, Generation, Hold, Marker, digest
+from fencepost.core.fence import NEVER, Generation, Hold, Marker, digest, plausible
 from fencepost.core.instant import SECOND
 from fencepost.core.record_set import Content, content
 
@@ -36,7 +36,7 @@ def test_the_largest_marker_fits_a_route_53_value() -> None:
     """100 addresses of each family with weights and a hold: under 4,000 characters, quotes and spaces included."""
     four = {str(ipaddress.IPv4Address(0xC0000200 + n)): 1 + n for n in range(100)}
     six = {str(ipaddress.IPv6Address((0x20010DB8 << 96) + n)): 1 + n for n in range(100)}
-    large = 10**18
+    large = 10**18 - 1
     marker = Marker.of(
         "o" * 63, "ffff", Generation(large, large), content(four | six, 86_400), Hold("rollback", large, large), large
     )
@@ -87,3 +87,18 @@ def test_a_hold_ends_by_a_release_that_reaches_it_or_by_its_time(hold: Hold, rel
     """A release names an epoch and ends holds up to it; 0 is no time."""
     ended = released >= hold.id or (hold.until_s > 0 and now_s >= hold.until_s)
     assert hold.ended(released, now_s * SECOND) == ended
+
+
+def test_a_generation_that_nothing_of_ours_can_have_made_is_told() -> None:
+    """A forged marker near the largest number would use up every number if plans were made above it."""
+    now = 1_800_000_000 * SECOND
+    assert plausible(Generation(1_800_000_001, 10**12), 7, now)
+    assert not plausible(Generation(0, 10**12 + 1), 7, now)
+    assert plausible(Generation(0, 10**12 + 1), 10**12 + 1, now), "our own, however it came about"
+    assert not plausible(Generation(10**11, 7), 7, now)
+
+
+def test_a_ttl_beyond_31_bits_is_no_marker_of_ours() -> None:
+    """RFC 2181 section 8; it would be more than a record can carry."""
+    marker = Marker.of("demo", "3fa2", Generation(1, 8), content(["192.0.2.1"], 2**31), Hold("repair", 1), 1)
+    assert Marker.parse(marker.encode()) is None

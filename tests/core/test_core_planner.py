@@ -295,6 +295,47 @@ def test_a_target_that_comes_back_over_a_minute_makes_two_plans_and_ends_at_full
     assert newest.content == content(["192.0.2.1", "192.0.2.2"], 30)
 
 
+def test_a_release_that_names_a_hold_to_come_ends_none_to_come() -> None:
+    """A typo, or a hostile order, must not undo every later repair before it is made."""
+    newest = row(ONE, 2)
+    far = Order("o", "release", NAME, hold=10**17)
+    made, _ = planned(Standing(NAME, live(ONE, 2), newest, asks(ONE), (far,)))
+    assert made is not None
+    assert made.released < NOW // SECOND
+    later = structs.replace(made, generation=newest.generation)
+    held, _ = planned(Standing(NAME, live(ONE, 2), later, asks(ONE), (Order("w", "withdraw", NAME),)))
+    assert held is not None
+    assert held.hold is not None
+    assert not held.hold.ended(held.released, NOW)
+
+
+def test_a_forged_marker_is_neither_adopted_nor_planned_above() -> None:
+    """The others go on with small numbers; this one waits for a person."""
+    forged = live(ONE, 10**15)
+    made, effect = planned(Standing(NAME, forged, row(ONE, 2), asks(TWO)))
+    assert made is None
+    assert not isinstance(effect, Publish)
+
+
+@pytest.mark.parametrize(
+    "order",
+    [
+        Order("o", "rollback", NAME, content=Content(("192.0.2.2", "192.0.2.1"), (), (), 30)),
+        Order("o", "rollback", NAME, content=Content(("nonsense",), (), (), 30)),
+        Order("o", "rollback", NAME, content=Content(("192.0.2.1",), (), (), -1)),
+        Order("o", "rollback", NAME, content=ONE, until_s=-5),
+        Order("o", "rollback", NAME, content=ONE, until_s=10**30),
+        Order("o", "withdraw", NAME, until_s=10**30),
+    ],
+)
+def test_an_order_that_no_marker_could_say_is_spent_without_effect(order: Order) -> None:
+    """One odd order must stop neither its endpoint nor any other."""
+    made, effect = planned(Standing(NAME, live(ONE, 2), row(ONE, 2), asks(ONE), (order,)))
+    assert made is None
+    assert isinstance(effect, Publish)
+    assert effect.plan.spends == ("o",)
+
+
 @given(contents, contents)
 def test_of_two_inputs_the_plan_has_the_newer(first: Content, second: Content) -> None:
     """inputs_never_backward: content is a pure function of the snapshot it says it was made from."""

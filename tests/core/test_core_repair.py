@@ -36,7 +36,9 @@ def test_a_repair_of_nothing_signs_with_the_digits_given() -> None:
     change = repair(Live(NAME), None, ONE, owner=OWNER, store="ffff", now=9 * SECOND, until_s=99)
     assert change.marker.generation == Generation(9, 0)
     assert (change.marker.store, change.marker.hold) == ("ffff", Hold("repair", 9, 99))
-    assert repair(Live(NAME), row(number=7), ONE, owner=OWNER, store="f", now=0).marker.generation == Generation(1, 7)
+    assert repair(Live(NAME), row(number=7), ONE, owner=OWNER, store="ffff", now=0).marker.generation == Generation(
+        1, 7
+    )
 
 
 def test_a_family_that_is_not_spoken_of_keeps_its_addresses() -> None:

@@ -62,7 +62,7 @@ def digest(value: Content, hold: Hold | None) -> str:
     return sha256(text.encode()).hexdigest()[:16]
 
 
-_NUMBER = r"(0|[1-9][0-9]{0,18})"
+_NUMBER = r"(0|[1-9][0-9]{0,17})"  # fits 63 bits, as stores keep it
 _MARKER = re.compile(
     (
         rf"fencepost=1 owner=([a-z0-9][a-z0-9_.-]{{0,62}}) store=([0-9a-f]{{4}}) gen={_NUMBER} epoch={_NUMBER}"
@@ -71,6 +71,12 @@ _MARKER = re.compile(
         rf"(?: ttl={_NUMBER} a={_NUMBER})?"
     ).encode()
 )
+TTL_MAX = 2**31 - 1
+"""RFC 2181 section 8."""
+NUMBER_PLAUSIBLE = 10**12
+"""No region makes so many plans: a thousand a second would take thirty years."""
+EPOCH_AHEAD_S = 10 * 366 * 86_400
+"""An epoch is a time of day, or one more than the one before; ten years ahead it is neither."""
 _STRING_MAX = 255  # RFC 1035 section 3.3: a character-string's length is one byte
 
 
@@ -129,6 +135,8 @@ class Marker(Struct, frozen=True, gc=False):
             packed = b"".join(strings[1:])
             if any(len(string) != _STRING_MAX for string in strings[1:-1]) or b"" in strings[1:]:
                 return None
+            if int(ttl) > TTL_MAX:
+                return None
             try:
                 carried = unpack(packed, v4=int(v4), ttl=int(ttl))
             except ValueError:
@@ -144,6 +152,15 @@ class Marker(Struct, frozen=True, gc=False):
             hold,
             carried,
         )
+
+
+def plausible(generation: Generation, planned: int, now: Instant) -> bool:
+    """Whether a generation can have come about by itself, where plan ``planned`` is the newest known.
+
+    Whoever holds the DNS key can write any marker. One with a number or an epoch near what fits would, if planners went
+    above it, use up all numbers of all endpoints; so it is left to a person.
+    """
+    return generation.number <= max(NUMBER_PLAUSIBLE, planned) and generation.epoch <= now // SECOND + EPOCH_AHEAD_S
 
 
 class Foreign(Struct, frozen=True, gc=False):

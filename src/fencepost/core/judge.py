@@ -161,6 +161,8 @@ def write(live: Live, row: Row, owner: str, *, heal: bool = False) -> Judgement:
     """
     if lacks_family(row.content, row.families) and not row.withdrawn:
         return Judgement(Kind.LEAVE, why="refused: the row has no address in a published family")
+    if not row.writable(owner):
+        return Judgement(Kind.LEAVE, why="refused: no marker can say the row's addresses, TTL and hold")
     old = live.marker if isinstance(live.marker, Marker) else None
     writes = old.writes + 1 if old is not None and old.generation == row.generation else 1
     marker = Marker.of(owner, row.store, row.generation, row.content, row.hold, writes)

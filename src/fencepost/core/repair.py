@@ -35,4 +35,6 @@ def repair(
     signed = live.marker.store if live.marker else store
     hold = Hold("repair", epoch, until_s)
     marker = Marker.of(owner, signed, Generation(epoch, number), kept, hold, 1)
+    if Marker.parse(marker.encode()) != marker:
+        raise ValueError(f"no marker can say generation {marker.generation} with these addresses, TTL and end")
     return Change(live.name, live, marker, kept, ("4" if kept.a else "") + ("6" if kept.aaaa else ""))

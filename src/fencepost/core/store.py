@@ -13,9 +13,9 @@ from typing import Literal, Self, TypeAlias
 
 from msgspec import Struct, structs
 
-from fencepost.core.fence import Generation, Hold, digest
+from fencepost.core.fence import TTL_MAX, Generation, Hold, Marker, digest
 from fencepost.core.instant import Instant
-from fencepost.core.record_set import NOTHING, Content
+from fencepost.core.record_set import NOTHING, Content, content
 
 CONTESTED_AT = 3
 """So many times another store of one owner may replace our enacted row; then a person must say which store counts."""
@@ -51,6 +51,17 @@ class Row(Struct, frozen=True, gc=False):
     def of(cls, name: str, generation: Generation, value: Content, hold: Hold | None = None, *, families: str) -> Self:
         """A row whose digest is its content's."""
         return cls(name, generation, value, digest(value, hold), families, hold)
+
+    def writable(self, owner: str) -> bool:
+        """Whether its marker says exactly this: an order's odd content (unsorted, out of range) would be unreadable."""
+        try:
+            made = Marker.of(owner, "0000", self.generation, self.content, self.hold, 1)
+            known = Marker.parse(made.encode())
+            weights = self.content.weights or (1,) * len(self.content.addresses)
+            same = content(dict(zip(self.content.addresses, weights, strict=True)), self.content.ttl) == self.content
+        except (ValueError, OverflowError):
+            return False
+        return known == made and same and 0 <= self.content.ttl <= TTL_MAX
 
     @property
     def withdrawn(self) -> bool:

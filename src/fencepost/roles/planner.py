@@ -14,12 +14,13 @@ import msgspec
 
 from fencepost.core.effects import Effect, Publish, ReadDns, ReadHead, ReadInputs, Survey, Wake
 from fencepost.core.events import DnsRead, Event, HeadRead, InputsRead, Outrun, Published, Standing, Surveyed, Woke
-from fencepost.core.fence import Marker
+from fencepost.core.fence import Marker, plausible
 from fencepost.core.store import Head, Order, Plan, Row, Wanted
 from fencepost.core.traffic.desired import desired
 from fencepost.core.traffic.dns_planner import DnsPlanner, PlannerSettings, gathered_at, needs_adoption
 from fencepost.core.traffic.membership import Membership
 from fencepost.ports import DnsPort, HistoryRow, Inputs, StorePort
+from fencepost.roles import clock
 from fencepost.roles.configuration import decode
 from fencepost.roles.domains import Domains
 from fencepost.roles.history import note
@@ -139,8 +140,12 @@ class PlannerHands:
         for name in await self.dns.read():
             self.dirty.add(name)
             marker = self.dns.live(name).marker
-            if isinstance(marker, Marker) and marker.owner == self.settings.owner:
+            if isinstance(marker, Marker) and marker.owner == self.settings.owner and self.counts(marker):
                 self.highest = max(self.highest, marker.generation.number)
+
+    def counts(self, marker: Marker) -> bool:
+        """Whether plans have to be numbered above a marker: not above a forged one, or no number would be left."""
+        return plausible(marker.generation, self.head.number if self.head else 0, clock.now())
 
     def wants(self, name: str) -> Wanted | None:
         """What the inputs ask of an endpoint; one value for all endpoints that are alike."""

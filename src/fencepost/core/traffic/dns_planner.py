@@ -32,7 +32,7 @@ from fencepost.core.events import (
     Surveyed,
     Woke,
 )
-from fencepost.core.fence import NEVER, Generation, Hold, Marker
+from fencepost.core.fence import NEVER, Generation, Hold, Marker, plausible
 from fencepost.core.instant import MILLISECOND, MINUTE, SECOND, Duration, Instant
 from fencepost.core.jitter import jitter
 from fencepost.core.record_set import NOTHING, Content
@@ -185,7 +185,7 @@ def next_row(standing: Standing, owner: str, number: int, now: Instant, mark: st
     marker: two planners that read the same make the same.
     """
     marker = standing.live.marker if isinstance(standing.live.marker, Marker) else None
-    if marker is not None and marker.owner != owner:
+    if marker is not None and (marker.owner != owner or not plausible(marker.generation, number, now)):
         return None
     row = standing.row
     if row is not None and row.contested and not any(order.kind == "adopt" for order in standing.orders):
@@ -194,7 +194,7 @@ def next_row(standing: Standing, owner: str, number: int, now: Instant, mark: st
     ground = standing_on(marker if adopts else None, row, standing.orders, now)
     ground = carry_out(standing.orders, ground, marker, row, now)
     made = compose(standing, ground, number, now)
-    if made is None:
+    if made is None or not made.writable(owner):
         return None
     replaced = times_replaced(standing, marker, mark) if adopts else (row.replaced if row else 0)
     adoptions = [order.adopt for order in standing.orders if order.kind == "adopt"]
@@ -212,6 +212,8 @@ def next_row(standing: Standing, owner: str, number: int, now: Instant, mark: st
 
 def standing_on(marker: Marker | None, row: Row | None, orders: tuple[Order, ...], now: Instant) -> Ground:
     """What stands before this pass's orders: the later of the marker's hold (if it is being adopted) and the row's."""
+    epoch = max(row.generation.epoch if row else 0, marker.generation.epoch if marker else 0)
+    orders = tuple(no_further(order, epoch, now) for order in orders)
     noted = row.released if row else 0
     released = max([noted, *(order.hold for order in orders if order.kind == "release")])
     hold, value = (row.hold, row.content) if row is not None and row.hold is not None else (None, None)
@@ -220,8 +222,12 @@ def standing_on(marker: Marker | None, row: Row | None, orders: tuple[Order, ...
     if hold is not None and ended(hold, orders, noted, now):
         released = max(released, hold.id)
         hold, value = None, None
-    epoch = max(row.generation.epoch if row else 0, marker.generation.epoch if marker else 0)
     return Ground(epoch, hold, value, released)
+
+
+def no_further(order: Order, known: int, now: Instant) -> Order:
+    """A release ends what stands or stood, never a hold to come: those get an epoch of at least this second."""
+    return structs.replace(order, hold=min(order.hold, max(known, now // SECOND - 1)))
 
 
 def ended(hold: Hold, orders: tuple[Order, ...], released: int, now: Instant) -> bool:
