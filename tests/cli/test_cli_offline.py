@@ -145,6 +145,9 @@ def test_explore_walks_the_deciders_and_exits_by_what_it_finds(tmp_path: Path) -
     done = call("explore", "--moves", "none", "--inputs", "0", "--json", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["results"][0]["verdict"] == "holds"
+    done = call("explore", "--moves", "none,marker-deleted", "--inputs", "0", cwd=tmp_path)
+    assert done.stdout.splitlines()[-1].startswith("2 explorations: 2 hold · ")
+    assert max(map(len, done.stdout.splitlines())) <= 100
     done = call("explore", "--moves", "marker-goen", cwd=tmp_path)
     assert done.returncode == 2
     assert "unknown move" in done.stderr

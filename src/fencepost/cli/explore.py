@@ -1,14 +1,23 @@
 """``fencepost explore``: every interleaving of the deciders that ship, to a bound."""
 
 import json as json_text
+import textwrap
 import time
-from typing import Annotated
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
 from fencepost.cli.flags import Json
 from fencepost.cli.terminal import interactive, note, say
 from fencepost.ports import Misconfigured
+
+if TYPE_CHECKING:  # the explorer is loaded when it is wanted
+    from fencepost.explorer.result import Result
+
+WIDTH = 100
+VERDICTS = {"holds": "hold", "violated": "violated", "unfinished": "unfinished"}
+"""An exploration's verdict, and how it is counted."""
 
 
 class Progress:
@@ -21,7 +30,7 @@ class Progress:
         """See :class:`~fencepost.explorer.explore.Explorer`."""
         if time.monotonic() >= self.due:
             self.due = time.monotonic() + (2 if interactive() else 10)
-            note(f"… {states:,} states so far, {depth} steps deep")
+            note(f"… {states:,} state{'' if states == 1 else 's'} so far, {depth} steps deep")
 
 
 def explore(
@@ -74,5 +83,21 @@ def explore(
         say(json_text.dumps({"results": [document(result) for result in results]}))
     else:
         for result in results:
-            say(tell(result))
+            say("\n".join(folded(line) for line in tell(result).splitlines()))
+        if len(results) > 1:
+            say(total(results))
     return 1 if any(result.verdict == "violated" for result in results) else 0
+
+
+def folded(line: str) -> str:
+    """A line at 100 columns; what doesn't fit goes on under its text."""
+    under = " " * (len(line) - len(line.lstrip()) + (7 if line.startswith("  ") else 2))
+    return "\n".join(textwrap.wrap(line, WIDTH, subsequent_indent=under, break_on_hyphens=False) or [""])
+
+
+def total(results: "Sequence[Result]") -> str:
+    """All explorations in one line."""
+    verdicts = {verdict: sum(result.verdict == verdict for result in results) for verdict in VERDICTS}
+    told = ", ".join(f"{count} {VERDICTS[verdict]}" for verdict, count in verdicts.items() if count)
+    states, cpu_s = sum(result.states for result in results), sum(result.cpu_s for result in results)
+    return f"{len(results)} explorations: {told} · {states:,} states · {cpu_s:.1f} s CPU"

@@ -136,7 +136,9 @@ def override_lines(status: Status) -> list[str]:
 
 
 def other_role_lines(status: Status) -> list[str]:
-    """Roles without a zone that aren't up."""
+    """Roles without a zone that aren't up; where none is, that has been said."""
+    if any(problem.id == "region-down" for problem in status.problems):
+        return []
     return [
         f" {role.name} is {role.state}{f': {role.last_error}' if role.last_error else ''}"
         for role in status.roles
