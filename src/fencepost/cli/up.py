@@ -8,7 +8,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TextIO
 
@@ -19,10 +19,11 @@ from fencepost.cli.flags import Config, For, Json, Yes, duration
 from fencepost.cli.regions import place_sample, shown
 from fencepost.cli.screen import unsure_promises
 from fencepost.cli.terminal import interactive, say, styled
+from fencepost.cli.up_lines import Steady, Teller, end_quietly
 from fencepost.cli.up_start import ask_once, hold_owner, refuse_clashes
 from fencepost.cli.up_state import read
 from fencepost.cli.up_tries import Tries
-from fencepost.ports import PortError, StorePort
+from fencepost.ports import HistoryRow, PortError, StorePort
 from fencepost.roles.status.document import Status
 from fencepost.settings import Region, load
 from fencepost.settings.lookup import find_config
@@ -83,6 +84,7 @@ class Run:
         self.ended = False
         self.has_api = False
         self.supervisor = 0
+        self.screen = Steady(up_screen.Plain(self.stream))
 
     def run(self) -> int:
         """Start, show, stop. 1 if a promise was seen broken, or the supervisor ended by itself."""
@@ -94,18 +96,23 @@ class Run:
         os.close(hold(self.folder))  # what can't be written or read is refused here, where it can be said
         self.assembly.tsig_key(self.region)
         self.load()
-        say(self.opening(), self.stream)
+        with self.screen.losing("a line"):
+            say(self.opening(), self.stream)
         lines, alive = self.fork_supervisor()
-        screen = up_screen.screen(as_json=self.as_json)
+        screen = self.screen
+        with screen.losing("the screen"):
+            screen.to = up_screen.screen(as_json=self.as_json)
         try:
             asyncio.run(self.show(lines, screen))
         finally:
             screen.close()
             stopping = time.monotonic()
             self.stop_supervisor(alive)
-            say(self.closing(time.monotonic() - stopping), self.stream)
+            with screen.losing("a line"):
+                say(self.closing(time.monotonic() - stopping), self.stream)
         if self.as_json:
             self.print_document()
+        end_quietly()
         broken = self.status is not None and any(each.held is False for each in self.status.promises.values())
         return 1 if broken or self.ended else 0
 
@@ -185,12 +192,7 @@ class Run:
             os.close(lines_in)
             os.close(gone_out)
             locks = (hold(self.folder), hold_owner(self.region))
-
-            def tell(name: str, text: str) -> None:
-                said = json_text.dumps({"name": name, "text": text, "at": time.time_ns()})
-                with contextlib.suppress(OSError):
-                    os.write(lines_out, said.encode() + b"\n")
-
+            tell = Teller(lines_out)
             specs = [
                 Spec(
                     name,
@@ -225,8 +227,8 @@ class Run:
         with contextlib.suppress(ChildProcessError):
             os.waitpid(self.supervisor, 0)
 
-    async def show(self, lines: int, screen: up_screen.Screen) -> None:
-        """Tell what happens until the time is over, a signal, or the supervisor's end."""
+    async def show(self, lines: int, screen: Steady) -> None:
+        """Tell what happens until the time is over, a signal, or the supervisor's end; nothing else ends it."""
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, self.stop.set)
@@ -239,18 +241,13 @@ class Run:
             loop.create_task(self.become_ready(screen)),
             loop.create_task(self.keep_panel(screen)),
         ]
-        waiting = loop.create_task(self.stop.wait())
-        await asyncio.wait([waiting, *tasks], return_when=asyncio.FIRST_COMPLETED)
-        while not waiting.done() and not any(task.done() and task.exception() for task in tasks):
-            left = [task for task in tasks if not task.done()]
-            await asyncio.wait([waiting, *left], return_when=asyncio.FIRST_COMPLETED)
-        for task in (*tasks, waiting):
+        await self.stop.wait()
+        for task in tasks:
             task.cancel()
-        for result in await asyncio.gather(*tasks, return_exceptions=True):
-            if isinstance(result, Exception):
-                raise result
+        await asyncio.gather(*tasks, return_exceptions=True)
         if not self.ended:
-            await self.look()
+            with screen.losing("the last status"):
+                await self.look()
 
     def hang_up(self) -> None:
         """SIGHUP: a closed terminal ends the run; sent to one without a terminal it means reload."""
@@ -260,36 +257,49 @@ class Run:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self.supervisor, signal.SIGHUP)
 
-    async def supervise(self, lines: int, screen: up_screen.Screen) -> None:
+    async def supervise(self, lines: int, screen: Steady) -> None:
         """Print what the supervisor says; its silence for ever is its end."""
         reader = asyncio.StreamReader()
         pipe = os.fdopen(lines, "rb")
         await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), pipe)
         while line := await reader.readline():
-            said = json_text.loads(line)
-            screen.line(up_screen.told(said["at"], said["name"], said["text"]))
+            with screen.losing("a line of the supervisor's"):
+                said = json_text.loads(line)
+                screen.line(up_screen.told(said["at"], said["name"], said["text"]))
         self.ended = True
         screen.line(up_screen.event(time.time_ns(), "supervisor", "ended by itself; its roles end with it"))
         self.stop.set()
 
-    async def follow_history(self, screen: up_screen.Screen) -> None:
-        """Print new history, a few times a second."""
+    async def follow_history(self, screen: Steady) -> None:
+        """Print new history, a few times a second; a row that makes no line is passed over."""
         store: StorePort | None = None
         seen, since = 0, time.time_ns()
         while True:
-            with contextlib.suppress(PortError):
+            with screen.losing("the history"), contextlib.suppress(PortError):
                 store = store or self.assembly.open_store(self.region)
                 rows = await store.history(after=seen, since=since, most=200)
                 seen = max([seen, *(row.id for row in rows)])
-                for text in up_screen.history_lines(rows):
+                for text in self.history_lines(rows, screen):
                     screen.line(text)
             await asyncio.sleep(0.1)
 
-    async def become_ready(self, screen: up_screen.Screen) -> None:
+    def history_lines(self, rows: Sequence[HistoryRow], screen: Steady) -> list[str]:
+        """The lines of rows; where one of them makes none, those of the others, each by itself."""
+        with contextlib.suppress(Exception):
+            return up_screen.history_lines(rows)
+        found: list[str] = []
+        for row in rows:
+            with screen.losing("a row of the history"):
+                found += up_screen.history_lines([row])
+        return found
+
+    async def become_ready(self, screen: Steady) -> None:
         """Say when every endpoint is answered and the API answers; and after a while, what isn't yet."""
         late = False
         while True:
-            missing = await asyncio.to_thread(self.missing)
+            missing = "what is ready can't be told"
+            with screen.losing("what is ready"):
+                missing = await asyncio.to_thread(self.missing)
             if not missing:
                 break
             if not late and time.monotonic() - self.began > LATE_S:
@@ -297,8 +307,9 @@ class Run:
                 screen.line(f"not ready yet: {missing}; the roles' logs are in {shown(self.folder)}")
             await asyncio.sleep(0.05)
         self.ready = True
-        took = f"ready in {time.monotonic() - self.began:.1f} s"
-        screen.line(f"{took}: {up_ready.parts(self.region, api=self.has_api)}")
+        with screen.losing("what is ready"):
+            took = f"ready in {time.monotonic() - self.began:.1f} s"
+            screen.line(f"{took}: {up_ready.parts(self.region, api=self.has_api)}")
 
     def missing(self) -> str:
         """What isn't answered yet; "" if nothing is missing. Blocks for a moment."""
@@ -306,15 +317,16 @@ class Run:
         settled = {each.name for each in known if each.state in ("withdrawn", "foreign")}
         return up_ready.missing(self.region, settled, api=self.has_api)
 
-    async def keep_panel(self, screen: up_screen.Screen) -> None:
+    async def keep_panel(self, screen: Steady) -> None:
         """Look at the status each second and draw the panel from it."""
         offered = Tries(self.region)
         while True:
-            await self.look()
-            if self.status is not None:
-                pids = {name: each["pid"] for name, each in read(self.folder).items()}
-                tries = offered if self.ready else None
-                screen.panel(up_screen.panel(self.region, self.status, pids, self.began, tries))
+            with screen.losing("the status"):
+                await self.look()
+                if self.status is not None:
+                    pids = {name: each["pid"] for name, each in read(self.folder).items()}
+                    tries = offered if self.ready else None
+                    screen.panel(up_screen.panel(self.region, self.status, pids, self.began, tries))
             await asyncio.sleep(1.0 if self.ready else 0.3)
 
     async def look(self) -> None:
