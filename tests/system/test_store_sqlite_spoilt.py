@@ -12,8 +12,9 @@ import pytest
 from store_sqlite_opened import opened, publish
 
 from fencepost.adapters.store_sqlite import SqliteStore, database, schema
+from fencepost.core.fence import Generation
 from fencepost.core.store import Head
-from fencepost.ports import Misconfigured, Unavailable
+from fencepost.ports import Beat, Enacted, HistoryRow, Misconfigured, Unavailable
 
 
 @pytest.fixture
@@ -185,5 +186,58 @@ def test_a_row_of_another_version_is_for_a_person(path: Path) -> None:
             with pytest.raises(Misconfigured, match="damaged"):
                 await store.newest_rows(None)
             assert (await store.head()).number == 1
+
+    asyncio.run(go())
+
+
+@pytest.mark.parametrize(
+    ("sql", "asks", "names"),
+    [
+        ("UPDATE row SET body = x'00'", "newest_rows", r"row 'a\.example' of table row"),
+        ("UPDATE enacted SET at = 'abc'", "enacted", r"row 'a\.example' of table enacted: 'abc'"),
+        ("UPDATE history SET text = x'00ff'", "history", r"row 1 of table history"),
+        ("UPDATE beat SET body = 'nope'", "beats", "row 'planner' of table beat"),
+        ("UPDATE beat SET body = 5", "beats", "row 'planner' of table beat"),
+        ("UPDATE finding SET body = x'ff'", "findings", "row 'enactor/a' of table finding"),
+        ("INSERT INTO waiting_order (id, body) VALUES ('o', '{}')", "inputs", "row 'o' of table waiting_order"),
+        ("UPDATE head SET number = 'many'", "head", "row 1 of table head"),
+        ("UPDATE head SET snapshot = 9223372036854775807 + 1.0", "inputs", "row 1 of table head"),
+    ],
+)
+def test_a_row_that_cannot_be_read_is_named_by_table_and_key(path: Path, sql: str, asks: str, names: str) -> None:
+    """Whatever stands there: a person is told which row, and no other error than the port's three comes out."""
+
+    async def go() -> None:
+        async with opened(path) as store:
+            await publish(store, "a.example")
+            await store.note_enacted([Enacted("a.example", Generation(0, 1), "enactor/a", 1, 1)])
+            await store.note([HistoryRow("finding", "a.example", "enactor/a", "text", 1)])
+            await store.beat(Beat("planner", 1, "1", "up", "", 1))
+            await store.put_findings("enactor/a", {"a.example": ("ask", "why")})
+            db = sqlite3.connect(path)
+            db.execute(sql)
+            db.commit()
+            db.close()
+            ask = getattr(store, asks)
+            with pytest.raises(Misconfigured, match=names) as told:
+                await (ask(None) if asks == "newest_rows" else ask())
+            assert told.value.where == str(path)
+            assert told.value.hint
+
+    asyncio.run(go())
+
+
+def test_a_version_past_all_numbers_is_for_a_person(path: Path) -> None:
+    """SQLite's integers end at 2**63 - 1."""
+
+    async def go() -> None:
+        async with opened(path) as store:
+            await store.put_membership("web", 0, b"{}")
+            db = sqlite3.connect(path)
+            db.execute("UPDATE membership SET version = 9223372036854775807")
+            db.commit()
+            db.close()
+            with pytest.raises(Misconfigured):
+                await store.put_membership("web", 2**63 - 1, b"{}")
 
     asyncio.run(go())

@@ -32,6 +32,7 @@ from urllib.parse import quote
 import msgspec
 
 from fencepost.adapters.store_sqlite import faults, schema
+from fencepost.adapters.store_sqlite.decoding import UnreadableError
 from fencepost.adapters.store_sqlite.writer import WriteLock
 from fencepost.ports import Misconfigured, Unavailable
 
@@ -127,7 +128,10 @@ class Database:
                     raise faults.translated(error, self.path) from error
                 if time.monotonic() >= deadline:
                     raise faults.locked(self.path, PATIENCE_S, self.lock.holder()) from error
-            except (msgspec.DecodeError, ValueError) as error:  # a body or a row that isn't what we wrote
+            except UnreadableError as error:
+                self._back_out(keep=True)
+                raise faults.unreadable(self.path, error) from error
+            except (msgspec.DecodeError, ValueError, OverflowError) as error:  # a number past SQLite's, say
                 self._back_out(keep=True)
                 raise faults.damaged(self.path, str(error)) from error
             except BaseException:

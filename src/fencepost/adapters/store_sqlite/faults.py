@@ -3,6 +3,7 @@
 import sqlite3
 from pathlib import Path
 
+from fencepost.adapters.store_sqlite.decoding import UnreadableError
 from fencepost.adapters.store_sqlite.schema import MAKE_HINT
 from fencepost.ports import Misconfigured, PortError, Unavailable
 
@@ -57,6 +58,16 @@ def damaged(path: Path, text: str) -> Misconfigured:
         f"the store file is damaged or no store ({text})",
         where=str(path),
         hint="stop the region, move the file and its -wal aside, start it: a new store adopts what stands in DNS",
+    )
+
+
+def unreadable(path: Path, error: UnreadableError) -> Misconfigured:
+    """One row holds something else than this version writes."""
+    return Misconfigured(
+        f"the store is damaged or another version's ({error})",
+        where=str(path),
+        hint="run the fencepost that wrote it; else stop the region, move the file and its -wal aside, start it:"
+        " a new store adopts what stands in DNS",
     )
 
 

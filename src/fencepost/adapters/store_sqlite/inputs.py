@@ -10,6 +10,7 @@ from types import MappingProxyType
 import msgspec
 from msgspec.structs import replace
 
+from fencepost.adapters.store_sqlite.decoding import decoded
 from fencepost.adapters.store_sqlite.plans import encode, head_and_snapshot
 from fencepost.core.store import Head, Order
 from fencepost.ports import Inputs, Refused
@@ -45,7 +46,8 @@ def read(db: sqlite3.Connection, known: Snapshot | None) -> Snapshot:
 
 
 def _orders(db: sqlite3.Connection) -> tuple[Order, ...]:
-    return tuple(_decode_order(body) for (body,) in db.execute("SELECT body FROM waiting_order ORDER BY seq"))
+    waiting = db.execute("SELECT id, body FROM waiting_order ORDER BY seq")
+    return tuple(decoded("waiting_order", name, _decode_order, body) for name, body in waiting)
 
 
 def _changed(db: sqlite3.Connection) -> None:

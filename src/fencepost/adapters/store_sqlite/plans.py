@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
+from fencepost.adapters.store_sqlite.decoding import checked, decoded
 from fencepost.core.fence import Generation
 from fencepost.core.store import Head, Plan, Row
 
@@ -17,7 +18,8 @@ encode = msgspec.json.encode
 decode_row = msgspec.json.Decoder(Row).decode
 _REPEATED = ("content", "digest", "families", "store", "nonce", "by", "reason")
 _HEAD = "SELECT store, number, nonce, inputs, snapshot FROM head"
-_NEWEST = "SELECT row.body FROM newest JOIN row ON row.id = newest.row JOIN plan ON plan.seq = row.plan"
+_HEAD_KINDS = (str, int, str, int, int)
+_NEWEST = "SELECT row.name, row.body FROM newest JOIN row ON row.id = newest.row JOIN plan ON plan.seq = row.plan"
 _INSERT = "INSERT INTO row (plan, name, epoch, number, body) VALUES (?, ?, ?, ?, ?)"
 
 
@@ -26,6 +28,7 @@ def head_and_snapshot(db: sqlite3.Connection) -> tuple[Head, int]:
     found = db.execute(_HEAD).fetchone()
     if found is None:
         raise ValueError("there is no head")
+    checked("head", 1, found, _HEAD_KINDS)
     return Head(*found[:4]), found[4]
 
 
@@ -41,7 +44,12 @@ def newest_rows(db: sqlite3.Connection, since: Head | None) -> tuple[Head, Seque
         return head, ()
     after = _place(db, since) if since is not None and since.store == head.store else None
     found = db.execute(_NEWEST) if after is None else db.execute(f"{_NEWEST} WHERE newest.plan > ?", (after,))
-    return head, shared(decode_row(body) for (body,) in found)
+    return head, shared(read_row(name, body) for name, body in found)
+
+
+def read_row(name: str, body: bytes) -> Row:
+    """An endpoint's row out of its body."""
+    return decoded("row", name, decode_row, body)
 
 
 def shared(rows: Iterable[Row]) -> tuple[Row, ...]:
@@ -105,20 +113,24 @@ def rows_of(db: sqlite3.Connection, name: str) -> Sequence[Row]:
     found = db.execute(
         "SELECT row.body FROM row JOIN plan ON plan.seq = row.plan WHERE row.name = ? ORDER BY row.plan DESC", (name,)
     )
-    return tuple(decode_row(body) for (body,) in found)
+    return tuple(read_row(name, body) for (body,) in found)
 
 
 def spent_rows(db: sqlite3.Connection, most: int, place: int) -> Sequence[tuple[Row, int, Generation]]:
     """Rows that have ``place`` or more newer ones, oldest first, each with that number and the newest's generation."""
     found = db.execute(
-        "SELECT row.body, top.epoch, top.number,"
+        "SELECT row.name, row.body, top.epoch, top.number,"
         " (SELECT count(*) FROM row AS later WHERE later.name = row.name AND later.plan > row.plan) AS place"
         " FROM spent JOIN row ON row.id = spent.row JOIN plan ON plan.seq = row.plan"
         " JOIN newest ON newest.name = row.name JOIN row AS top ON top.id = newest.row"
         " WHERE place >= ? ORDER BY spent.row LIMIT ?",
         (place, most),
     )
-    return tuple((decode_row(body), place, Generation(epoch, number)) for body, epoch, number, place in found)
+    made = []
+    for name, body, epoch, number, its_place in found:
+        checked("row", name, (epoch, number), (int, int))
+        made.append((read_row(name, body), its_place, Generation(epoch, number)))
+    return tuple(made)
 
 
 def delete_row(db: sqlite3.Connection, name: str, generation: Generation, nonce: str) -> bool:

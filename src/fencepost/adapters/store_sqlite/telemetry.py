@@ -8,6 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 import msgspec
 
+from fencepost.adapters.store_sqlite.decoding import checked, decoded
 from fencepost.adapters.store_sqlite.plans import encode
 from fencepost.core.fence import Generation
 from fencepost.core.instant import Instant
@@ -16,6 +17,8 @@ from fencepost.ports import Beat, Enacted, HistoryRow
 HISTORY_KEPT = 100_000
 """So many lines of history are kept."""
 _ASKED_ONE_BY_ONE = 500
+_ENACTED_KINDS = (str, int, int, str, int, int)
+_HISTORY_KINDS = (str, str, str, str, int, int)
 
 _decode_beat = msgspec.json.Decoder(Beat).decode
 _decode_findings = msgspec.json.Decoder(dict[str, tuple[str, str]]).decode
@@ -60,6 +63,8 @@ def enacted(db: sqlite3.Connection, names: Collection[str] | None) -> Mapping[st
         found = db.execute(query).fetchall()
     else:
         found = [one for name in names for one in db.execute(f"{query} WHERE name = ?", (name,))]
+    for row in found:
+        checked("enacted", row[0], row, _ENACTED_KINDS)
     wanted = None if names is None else frozenset(names)
     return {
         name: Enacted(name, Generation(epoch, number), by, at, writes)
@@ -78,7 +83,8 @@ def put_findings(db: sqlite3.Connection, by: str, found: Mapping[str, tuple[str,
 
 def findings(db: sqlite3.Connection) -> Mapping[str, Mapping[str, tuple[str, str]]]:
     """Each role's findings; a role that has none isn't named."""
-    return {by: _decode_findings(body) for by, body in db.execute("SELECT role, body FROM finding ORDER BY role")}
+    found = db.execute("SELECT role, body FROM finding ORDER BY role")
+    return {by: decoded("finding", by, _decode_findings, body) for by, body in found}
 
 
 def note(db: sqlite3.Connection, rows: Sequence[HistoryRow]) -> None:
@@ -96,6 +102,8 @@ def history(db: sqlite3.Connection, after: int, since: Instant, most: int) -> Se
         "SELECT kind, subject, role, text, at, id FROM history WHERE id > ? AND at >= ? ORDER BY id DESC LIMIT ?",
         (after, since, most),
     ).fetchall()
+    for row in found:
+        checked("history", row[-1], row, _HISTORY_KINDS)
     return tuple(HistoryRow(*row) for row in reversed(found))
 
 
@@ -106,4 +114,5 @@ def beat(db: sqlite3.Connection, one: Beat) -> None:
 
 def beats(db: sqlite3.Connection) -> Sequence[Beat]:
     """Each role's last sign of life."""
-    return tuple(_decode_beat(body) for (body,) in db.execute("SELECT body FROM beat ORDER BY role"))
+    found = db.execute("SELECT role, body FROM beat ORDER BY role")
+    return tuple(decoded("beat", role, _decode_beat, body) for role, body in found)
