@@ -1,6 +1,7 @@
 """Commands that need no running region: init, check, plan before the first start, and what the rest say without one."""
 
 import json
+import socket
 from pathlib import Path
 
 import pytest
@@ -114,6 +115,19 @@ def test_plan_before_the_first_start_shows_what_a_start_would_do(folder: Path) -
     document = json.loads(call("plan", "--format", "json", cwd=folder).stdout)
     assert [len(change["add"]) for change in document["changes"]] == [6, 6]
     assert not (folder / ".fencepost").exists(), "a preview leaves nothing behind"
+
+
+def test_plan_before_the_first_start_names_who_has_its_ports(folder: Path) -> None:
+    """Another region's server at the default port is none of ours, and isn't read."""
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        port = other.getsockname()[1]
+        path = folder / "region.toml"
+        path.write_text(path.read_text().replace('"127.0.0.1:5300"', f'"127.0.0.1:{port}"'))
+        done = call("plan", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert f"a start would be refused: [dns] listen: 127.0.0.1:{port} is taken, by pid " in done.stdout
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from fencepost.cli.terminal import ago, say, styled, table
 from fencepost.core.store import Row
 from fencepost.core.traffic.membership import Member, Membership, Rule, State
 from fencepost.core.zone import Live
+from fencepost.settings import Region
 from fencepost.settings.schema import Endpoint
 
 
@@ -61,6 +62,7 @@ def lines(found: Preview) -> list[str]:
             if ran
             else "there is no store yet: this is what a first start would do"
         )
+        said += [styled(f"a start would be refused: {why}", "yellow") for why in ([] if ran else taken(region))]
     said += [styled(f"a reload would be refused without --yes: {why}", "yellow") for why in found.refusals]
     if not rows:
         said.append("nothing would change")
@@ -79,6 +81,17 @@ def lines(found: Preview) -> list[str]:
             said += table(kept_lines(found, name), "   ")
     said += closing(found, rows)
     return said
+
+
+def taken(region: Region) -> list[str]:
+    """The places that a first start would listen on and that another process has."""
+    from fencepost.cli.up_start import taken_by
+
+    places = [(region.api.listen, "[api] listen", False)]
+    if region.dns.provider == "embedded" and region.dns.listen is not None:
+        places.insert(0, (region.dns.listen, "[dns] listen", True))
+    found = ((what, taken_by(place.host, place.port, what, udp=udp)) for place, what, udp in places)
+    return [f"{what}: {why}; write another port" for what, why in found if why]
 
 
 def changing(found: Preview) -> tuple[Row, ...]:
@@ -131,7 +144,7 @@ def unseen(live: Live, row: Row) -> str:
         return f"ttl {live.ttl} s -> {row.content.ttl} s"
     if marker is None:
         return "its marker is written"
-    if marker.content is not None and marker.content.weights != row.content.weights:
+    if (marker.content.weights if marker.content is not None else ()) != row.content.weights:
         return "weights"
     return "only its marker; callers see no change"
 

@@ -83,7 +83,7 @@ def other_change(live: Live, then: Content) -> str:
     if live.ttl and live.ttl != then.ttl:
         return f"ttl {live.ttl} -> {then.ttl}"
     now = live.marker.content if isinstance(live.marker, Marker) else None
-    return "weights" if now is not None and now.weights != then.weights else "the same records, now held so"
+    return "weights" if (now.weights if now is not None else ()) != then.weights else "the same records, now held so"
 
 
 async def issued(talk: Talk, generation: int) -> None:

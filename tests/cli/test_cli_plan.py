@@ -1,0 +1,72 @@
+"""What `plan` claims: only what is so."""
+
+from pathlib import Path
+
+import pytest
+from msgspec import structs
+
+from fencepost.cli.plan import changing, document, lines, unseen
+from fencepost.cli.preview import Preview
+from fencepost.core.fence import Generation, Marker
+from fencepost.core.record_set import Content, content
+from fencepost.core.store import Head, Plan, Row
+from fencepost.core.zone import Live
+from fencepost.roles.configuration import Loaded
+from fencepost.settings import load
+
+REGION = load(Path(__file__).parents[2] / "src/fencepost/dev/sample.toml", {})
+API, WWW = "api.example.test", "www.example.test"
+SIX = content([target.address for target in REGION.pools[0].targets], 5)
+
+
+def row(name: str, value: Content = SIX) -> Row:
+    """A planned row."""
+    return Row.of(name, Generation(0, 2), value, None, families="4")
+
+
+def live(name: str, value: Content = SIX) -> Live:
+    """What stands after plan 1."""
+    marker = Marker.of("demo", "beef", Generation(0, 1), value, None, 1)
+    return Live(name, marker, value.a, value.aaaa, value.ttl)
+
+
+def found(rows: tuple[Row, ...], lives: dict[str, Live], left_alone: dict[str, str], *, has_store: bool) -> Preview:
+    """A preview of this plan."""
+    plan = Plan(Head("beef" * 8, 1, "n1", 1), 2, 1, rows)
+    known = {each.name: each for each in rows}
+    loaded = Loaded(REGION, 1, 1)
+    return Preview(REGION, loaded, {}, {}, known, lives, left_alone, plan, 0.0, has_store, ())
+
+
+def test_what_is_left_alone_is_not_counted_as_changed() -> None:
+    """It said "would change 2 of 2" and left one of them alone."""
+    theirs = {WWW: Live(WWW, None, ("192.0.2.9",), ttl=300)}
+    preview = found((row(API), row(WWW)), {API: Live(API), **theirs}, {WWW: "unmarked records"}, has_store=True)
+    assert [each.name for each in changing(preview)] == [API]
+    said = "\n".join(lines(preview))
+    assert "would change 1 of 2 endpoints" in said
+    assert "1 endpoint written" in said
+    assert "left alone: unmarked records" in said
+    assert [each["name"] for each in document(preview)["changes"]] == [API]
+
+
+def test_a_lost_store_is_not_called_a_first_start() -> None:
+    """Markers of ours stand: this region has run."""
+    preview = found((row(API),), {API: live(API), WWW: live(WWW)}, {}, has_store=False)
+    said = "\n".join(lines(preview))
+    assert "first start" not in said
+    assert "adopts what stands" in said
+
+
+@pytest.mark.parametrize(
+    ("stands", "planned", "words"),
+    [
+        (live(API), row(API, structs.replace(SIX, ttl=9)), "ttl 5 s -> 9 s"),
+        (live(API), row(API, content(dict.fromkeys(SIX.a, 2) | {SIX.a[0]: 1}, 5)), "weights"),
+        (live(API), row(API), "only its marker; callers see no change"),
+        (Live(API, None, SIX.a, (), 5), row(API), "its marker is written"),
+    ],
+)
+def test_where_no_address_moves_it_is_said_what_does(stands: Live, planned: Row, words: str) -> None:
+    """It said "weights or ttl" of both, and of neither."""
+    assert unseen(stands, planned) == words
