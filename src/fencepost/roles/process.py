@@ -16,7 +16,7 @@ from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any, NoReturn
 
-from fencepost.ports import PortError
+from fencepost.ports import Misconfigured, PortError, Refused
 
 log = logging.getLogger(__name__)
 
@@ -75,15 +75,40 @@ def run(name: str, main: Callable[[], Coroutine[Any, Any, None]], folder: Path, 
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         try:
             runner.run(until_told(main))
-        except PortError as error:
-            log.error("%s: %s %s", name, error, error.hint)  # noqa: TRY400  a person reads this, not a traceback
-            return 2
         except KeyboardInterrupt:
             return 130
-        except Exception:
-            log.exception("%s: a defect; the supervisor starts it again", name)
-            return 70
+        except Exception as error:
+            refused = port_error(error)
+            if refused is None:
+                log.exception("%s: a defect; the supervisor starts it again", name)
+                return 70
+            log.error("%s: %s", name, refused)  # noqa: TRY400  a person reads this, not a traceback
+            if refused.hint:
+                log.error("  try  %s", refused.hint)  # noqa: TRY400
+            return code_of(refused)
     return 0
+
+
+def port_error(error: BaseException) -> PortError | None:
+    """The port's error that ended a role: by itself, or alone in a task group's; None for anything else.
+
+    Where several tasks failed at once, the one that a person has to mend counts before one that may pass. A defect
+    among them is a defect.
+    """
+    if isinstance(error, PortError):
+        return error
+    if not isinstance(error, BaseExceptionGroup):
+        return None
+    found = [port_error(each) for each in error.exceptions]
+    known = [each for each in found if each is not None]
+    if len(known) < len(found):
+        return None
+    return min(known, key=lambda each: (2, 1, 3).index(code_of(each)))
+
+
+def code_of(error: PortError) -> int:
+    """The exit code: 2 for what a person configured, 1 for what is refused, 3 for what can't be reached."""
+    return 2 if isinstance(error, Misconfigured) else 1 if isinstance(error, Refused) else 3
 
 
 async def until_told(main: Callable[[], Coroutine[Any, Any, None]]) -> None:

@@ -1,0 +1,53 @@
+"""How a role ends: what a port refused is two lines and its own exit code, also out of a task group."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from fencepost.ports import Misconfigured, PortError, Refused, Unavailable
+from fencepost.roles.process import fork, port_error
+
+TAKEN = Misconfigured("the port is taken", where="127.0.0.1:53", hint="ss -lptn")
+
+
+def ended(error: Exception, folder: Path) -> tuple[int, str]:
+    """The exit code and log of a role that ends so."""
+
+    async def main() -> None:
+        raise error
+
+    _, status = os.waitpid(fork("dns", main, folder), 0)
+    return os.waitstatus_to_exitcode(status), (folder / "dns.log").read_text()
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (TAKEN, 2),
+        (Unavailable("the store doesn't answer"), 3),
+        (Refused("the domain has no SOA"), 1),
+        (ExceptionGroup("unhandled errors in a TaskGroup", [TAKEN]), 2),
+        (ExceptionGroup("one", [ExceptionGroup("two", [Unavailable("gone"), TAKEN])]), 2),
+        (ExceptionGroup("one", [Unavailable("gone")]), 3),
+        (ExceptionGroup("one", [TAKEN, TypeError("ours")]), 70),
+        (TypeError("ours"), 70),
+    ],
+)
+def test_a_role_ends_by_the_kind_of_what_ended_it(error: Exception, code: int, tmp_path: Path) -> None:
+    """asyncio.TaskGroup wraps what its tasks raise; a taken port is no defect for that (bind(2), EADDRINUSE)."""
+    found, log = ended(error, tmp_path)
+    assert found == code
+    assert ("Traceback" in log) == (code == 70)
+    assert ("a defect" in log) == (code == 70)
+    if code == 2:
+        first, second = log.splitlines()
+        assert first.endswith("dns: 127.0.0.1:53: the port is taken")
+        assert second.endswith("  try  ss -lptn")
+
+
+def test_what_a_person_mends_counts_first() -> None:
+    """Two tasks that fail at once: the code names the one that doesn't pass by itself."""
+    several: list[PortError] = [Unavailable("gone"), Refused("no"), TAKEN]
+    assert port_error(ExceptionGroup("several", several)) is TAKEN
+    assert port_error(ExceptionGroup("several", several[:2])) is several[1]
