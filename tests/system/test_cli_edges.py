@@ -1,13 +1,18 @@
 """Where commands meet what isn't as they expect: a deleted file, names that left it, plans that never were."""
 
+import contextlib
 import json
+import os
+import signal
 import subprocess
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from regions import FENCEPOST, RunningRegion
 
 from fencepost.roles.status.document import decode
+from fencepost.roles.status.gather import alive
 
 API, WWW, OLD = "api.example.test", "www.example.test", "old.example.test"
 WHY = ("--reason", "a test")
@@ -149,3 +154,25 @@ def test_a_drain_says_what_it_replaces_and_resume_what_remains(region: RunningRe
     assert "This replaces the keep of 127.0.2.1" in said_on_stderr(region, "drain", "127.0.2.1", *WHY)
     assert "remains  drain of zone b" in region.fencepost("resume", "127.0.2.1")
     assert "remains" not in region.fencepost("resume", "--zone", "b")
+
+
+@pytest.mark.timeout(90)
+def test_a_region_that_was_killed_needs_a_person_at_once(tmp_path: Path) -> None:
+    """Its last signs of life are seconds old, its store says that all is in: status said "working" and exit 0."""
+    gone = RunningRegion(tmp_path, name="gone")
+    with gone:
+        assert gone.process is not None
+        held = json.loads((gone.state / "processes.json").read_text())
+        pids = [gone.process.pid, held["supervisor"], *(each["pid"] for each in held["processes"].values())]
+        for pid in pids:
+            with contextlib.suppress(ProcessLookupError):  # the kernel ends children of the dead, too
+                os.kill(pid, signal.SIGKILL)
+        gone.until(lambda: not any(alive(pid) for pid in pids[1:]), 10, "all are dead")
+        status = decode(gone.fencepost("status", "--json", ok=(1,)).encode())
+        assert status.verdict == "attention"
+        assert {role.state for role in status.roles} == {"down"}
+        assert {"region-down", "dns-unavailable"} <= {each.id for each in status.problems if each.needs_person}
+        for path in tmp_path.glob("gone.db*"):
+            path.unlink()
+        refused = error_of(gone, "status", code=3)
+        assert "neither its API, its store nor its DNS can be read (" in refused["what"]
