@@ -6,7 +6,7 @@ from hypothesis import given
 from msgspec import structs
 
 from fencepost.core.fence import Generation, Hold, Marker
-from fencepost.core.orders import content_faults, faults, seemly
+from fencepost.core.orders import canonical, content_faults, faults, seemly
 from fencepost.core.record_set import NOTHING, Content
 from fencepost.core.store import Order
 
@@ -25,6 +25,7 @@ def test_what_the_commands_order_has_no_fault() -> None:
     assert not faults(Order("o", "withdraw", NAME, until_s=0, by="ops", reason="moved: naïve, 日本語"))
     assert not faults(Order("o", "release", NAME, hold=1_800_000_000))
     assert not faults(Order("o", "adopt", NAME, adopt="ab" * 8))
+    assert not faults(Order("o", "adopt", NAME, adopt="-"))
 
 
 @pytest.mark.parametrize(
@@ -78,6 +79,25 @@ def test_content_without_a_fault_fits_a_marker(value: Content) -> None:
         marker = Marker.of("demo", "0001", Generation(1, 1), value, Hold("rollback", 1, 2**33 - 1), 1)
         assert Marker.parse(marker.encode()) == marker
     assert content_faults(NOTHING)
+
+
+@given(contents)
+def test_a_listing_is_put_in_order_and_changes_no_meaning(value: Content) -> None:
+    """RFC 2181, 5: a set has no order. Families aren't mixed up, and contradicting weights stay a fault."""
+    if not value.weights:
+        twice = structs.replace(value, a=value.a[::-1] + value.a, aaaa=value.aaaa[::-1])
+        assert canonical(twice) == value
+    backwards = structs.replace(
+        value,
+        a=value.a[::-1],
+        aaaa=value.aaaa[::-1],
+        weights=value.weights[: len(value.a)][::-1] + value.weights[len(value.a) :][::-1],
+    )
+    assert canonical(backwards) == value
+    mixed = Content(("::1",), (), (), 30)
+    assert canonical(mixed) is mixed
+    doubled = Content(("192.0.2.1", "192.0.2.1"), (), (1, 2), 30)
+    assert canonical(doubled) is doubled
 
 
 def test_a_reason_stays_one_line() -> None:

@@ -16,7 +16,7 @@ import msgspec
 import pytest
 from msgspec import structs
 
-from fencepost.core.fence import Generation, Marker
+from fencepost.core.fence import Generation, Hold, Marker
 from fencepost.core.instant import SECOND, Duration
 from fencepost.core.record_set import content
 from fencepost.core.store import Head, Order, Plan, Row
@@ -170,7 +170,7 @@ def test_it_serves_document_schema_history_metrics_and_page(world: World) -> Non
         assert [(line["kind"], line["on"]) for line in history["rows"]] == [("fenced", NAME)]
         assert (await world.json(f"/history?after={history['rows'][0]['id']}"))["rows"] == []
         assert (await world.json("/history?since=2100-01-01T00:00:00Z"))["rows"] == []
-        assert (await world.call("/history?since=soon"))[0] == 400
+        assert (await world.call("/history?since=soon"))[0] == 422
         status, metrics, headers = await world.call("/metrics")
         assert status == 200
         assert headers["content-type"].startswith("text/plain")
@@ -304,6 +304,19 @@ BAD_ORDERS = [
     structs.replace(ORDER, id=""),
     structs.replace(ORDER, kind="rollback"),
     structs.replace(ORDER, kind="adopt"),
+    structs.replace(ORDER, kind="adopt", adopt="none"),
+    structs.replace(ORDER, kind="rollback", content=structs.replace(VALUE, a=("garbage",))),
+    structs.replace(ORDER, kind="rollback", content=structs.replace(VALUE, a=("0.0.0.0",))),
+    structs.replace(ORDER, kind="rollback", content=structs.replace(VALUE, weights=(1, 999))),
+    structs.replace(ORDER, kind="rollback", content=structs.replace(VALUE, ttl=-1)),
+    structs.replace(ORDER, kind="rollback", content=content(["::1"], 5)),
+    structs.replace(ORDER, until_s=1),
+    structs.replace(ORDER, until_s=2**33),
+    structs.replace(ORDER, kind="release"),
+    structs.replace(ORDER, kind="release", hold=1),
+    structs.replace(ORDER, kind="release", hold=10**18),
+    structs.replace(ORDER, reason="\x1b[2Jboo"),
+    structs.replace(ORDER, reason="x" * 501),
 ]
 WORD = StoredOverride("w-1", OverrideKind.DRAIN, "web", "127.0.1.1", by="ops", reason="disk")
 BAD_WORDS = [
@@ -312,6 +325,13 @@ BAD_WORDS = [
     structs.replace(WORD, target="", zone="z"),
     structs.replace(WORD, until=1),
     structs.replace(WORD, by=""),
+    structs.replace(WORD, until=10**19),
+    structs.replace(WORD, zone="a"),
+    structs.replace(WORD, target="", pool=""),
+    structs.replace(WORD, target=""),
+    structs.replace(WORD, target="", pool="", what=OverrideKind.OBSERVE),
+    structs.replace(WORD, by="ops\nnote"),
+    structs.replace(WORD, id="\u202e"),
 ]
 
 
@@ -324,8 +344,9 @@ def test_nonsense_is_refused_with_a_reason(world: World) -> None:
         bodies += [("/orders", b"{"), ("/overrides", b"[]"), ("/orders", b" " * 70_000)]
         for path, body in bodies:
             status, answer, _ = await world.call(path, "POST", body, world.token())
-            assert status == 400, body
-            assert json.loads(answer)["error"]["what"]
+            assert status == 422, body
+            error = json.loads(answer)["error"]
+            assert all(error[part] for part in ("what", "where", "hint")), error
         inputs = await world.store.inputs()
         assert (inputs.orders, inputs.overrides) == ((), {})
 
@@ -346,6 +367,68 @@ def test_an_override_is_placed_and_shown(world: World) -> None:
         assert shown.until is None
 
     world.run(telling)
+
+
+def test_a_listing_is_stored_in_order_and_a_release_up_to_what_stands(world: World) -> None:
+    """The fence compares digests, so one set has one form; a release of holds to come would end each of them."""
+    held = Hold("rollback", 1_700_000_000)
+    row = Row.of(NAME, Generation(held.id, 2), VALUE, held, families="4")
+
+    async def telling(world: World) -> None:
+        listed = structs.replace(VALUE, a=("127.0.1.2", "127.0.1.1", "127.0.1.2"))
+        order = structs.replace(ORDER, kind="rollback", content=listed)
+        assert (await world.call("/orders", "POST", msgspec.json.encode(order), world.token()))[0] == 202
+        assert [order.content for order in (await world.store.inputs()).orders] == [VALUE]
+        head = await world.store.head()
+        assert await world.store.publish(Plan(head, 2, (await world.store.inputs()).snapshot, (row,)))
+        await asyncio.sleep(0.35)
+        over = structs.replace(ORDER, id="o-2", kind="release", hold=held.id + 1)
+        status, answer, _ = await world.call("/orders", "POST", msgspec.json.encode(over), world.token())
+        assert status == 422
+        assert f"what stands is the rollback {held.id}" in json.loads(answer)["error"]["what"]
+        release = structs.replace(over, hold=held.id)
+        assert (await world.call("/orders", "POST", msgspec.json.encode(release), world.token()))[0] == 202
+
+    world.run(telling)
+
+
+def test_a_word_about_a_whole_pool_or_region_takes_its_name(world: World) -> None:
+    """As on the command line: what empties a pool, or stops all removals, isn't one slip away."""
+
+    async def telling(world: World) -> None:
+        whole = {"id": "w-2", "what": "observe", "by": "ops", "reason": "a look", "confirmed": world.region.name}
+        assert (await world.call("/overrides", "POST", json.dumps(whole).encode(), world.token()))[0] == 202
+        stored = overrides.decode((await world.store.inputs()).overrides["w-2"])
+        assert (stored.on, stored.what) == ("the region", OverrideKind.OBSERVE)
+        pool = whole | {"id": "w-3", "what": "drain", "pool": "web"}
+        assert (await world.call("/overrides", "POST", json.dumps(pool).encode(), world.token()))[0] == 422
+        pool["confirmed"] = "web"
+        assert (await world.call("/overrides", "POST", json.dumps(pool).encode(), world.token()))[0] == 202
+
+    world.run(telling)
+
+
+ASKED = [
+    "after=1" + "0" * 24,
+    "since=" + "9" * 26,
+    "since=0001-01-01T00:00:00Z",
+    "since=0001-01-01",
+    "since=9999-99-99",
+]
+ASKED += ["since=%C2%B2", "most=1e9", "after=%D9%A3", "since=9999-12-31T23:59:59-23:59", "after=", "most=" + "9" * 5000]
+
+
+def test_a_history_beyond_all_numbers_is_refused(world: World) -> None:
+    """SQLite counts in 64 bits, calendars from year 1 to 9999; neither is a defect of ours when it is passed."""
+
+    async def asking(world: World) -> None:
+        for query in ASKED:
+            status, answer, _ = await world.call(f"/history?{query}")
+            assert status == 422, query
+            assert json.loads(answer)["error"]["where"] == query.partition("=")[0]
+        assert (await world.call("/history?after=-1&most=-5&since=2020-01-01T00:00:00Z"))[0] == 200
+
+    world.run(asking)
 
 
 def test_a_refused_configuration_is_shown_until_one_is_loaded(world: World) -> None:

@@ -32,13 +32,13 @@ TEXT_MOST = 500
 _UNSEEMLY = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 """What moves the cursor, ends a line or turns text around: it could forge a line of history on somebody's terminal."""
 
-_DIGEST = re.compile("[0-9a-f]{16}")
+_DIGEST = re.compile("-|[0-9a-f]{16}")
 
 
 def faults(order: Order) -> tuple[str, ...]:
     """What is wrong with an order, each in a few words; () if it can be carried out.
 
-    An adoption that names no records is no fault here: it ends a contest about an endpoint that has a marker.
+    An adoption that names no records ("" or "-") is no fault: it ends a contest about an endpoint that has a marker.
     """
     found = [fault for name in ("id", "by", "reason") for fault in text_faults(name, getattr(order, name))]
     if order.kind == "rollback":
@@ -56,7 +56,7 @@ def faults(order: Order) -> tuple[str, ...]:
     elif order.hold:
         found.append(f"hold: only a release names one, not a {order.kind}")
     if order.adopt and (order.kind != "adopt" or not _DIGEST.fullmatch(order.adopt)):
-        found.append("adopt: the digest of the records seen is 16 hex digits, and only an adoption names it")
+        found.append("adopt: the digest of the records seen is 16 hex digits, or -; only an adoption names it")
     return tuple(found)
 
 
@@ -85,6 +85,22 @@ def content_faults(value: Content) -> list[str]:
         if canonical != value:
             found.append("content: addresses stand in numeric order, each once, and equal weights are left out")
     return found
+
+
+def canonical(value: Content) -> Content:
+    """A content in the one order contents have, if that changes nothing of what it says; else as it is, faults and all.
+
+    Repeats are merged where no weights are given; with weights they contradict each other.
+    """
+    try:
+        versions = [ipaddress.ip_address(text).version for text in value.addresses]
+        weights = value.weights or (1,) * len(versions)
+        made = content(dict(zip(value.addresses, weights, strict=True)), value.ttl)
+    except ValueError:
+        return value
+    if versions != [4] * len(value.a) + [6] * len(value.aaaa):
+        return value
+    return value if value.weights and len(made.addresses) != len(value.addresses) else made
 
 
 def change_bytes(value: Content) -> int:

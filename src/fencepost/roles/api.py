@@ -22,16 +22,15 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from fencepost.core.names import normalise
 from fencepost.core.store import Order
 from fencepost.ports import DnsPort, HistoryRow, Misconfigured, PortError, Refused, StorePort, Unavailable
 from fencepost.roles import overrides
 from fencepost.roles.observer import Observer, ObserverSettings, Witness, run_observer
-from fencepost.roles.overrides import StoredOverride
 from fencepost.roles.status.document import Status, encode, instant, status_schema, when
 from fencepost.roles.status.gather import Gatherer, load_processes
 from fencepost.roles.status.listening import listen, read_token
 from fencepost.roles.status.promise_watch import Broken
+from fencepost.roles.told import Word, judged_order, judged_word
 from fencepost.settings import Region
 from fencepost.settings.schema import HostPort
 
@@ -51,6 +50,7 @@ PATIENCE_S = 1.0
 """... so long, and then the last one is served, aged."""
 BODY_BYTES = 64 * 1024
 HISTORY_MOST = 10_000
+READ = "docs/operating/status.md describes what can be sent"
 
 
 class Desk:
@@ -133,15 +133,10 @@ class Api:
     async def get_history(self, request: "Request") -> "Response":
         """``GET /history?after=ID&since=TIME&most=N``: oldest first; TIME is RFC 3339 or nanoseconds since 1970."""
         asked = request.query_params
-        try:
-            since = asked.get("since", "0")
-            rows = await self._store().history(
-                after=int(asked.get("after", "0")),
-                since=int(since) if since.isdecimal() else instant(since),
-                most=min(max(1, int(asked.get("most", "1000"))), HISTORY_MOST),
-            )
-        except ValueError as error:
-            raise Refused(f"not understood: {error}", hint="after and most are numbers, since is a time") from None
+        most = min(max(1, whole("most", asked.get("most", "1000"))), HISTORY_MOST)
+        rows = await self._store().history(
+            after=whole("after", asked.get("after", "0")), since=time_of(asked.get("since", "0")), most=most
+        )
         lines = [
             {"id": row.id, "at": when(row.at), "kind": row.kind, "on": row.on, "by": row.by, "text": row.text}
             for row in rows
@@ -151,36 +146,15 @@ class Api:
     async def post_order(self, request: "Request") -> "Response":
         """``POST /orders``: a person's order about an endpoint (JSON of ``Order``), left for the planner."""
         order = await self._told(request, Order)
-        name = checked_name(order.name)
         status = await self.desk.current()
-        if name not in {endpoint.name for endpoint in status.endpoints}:
-            raise Refused(f"{name} is no endpoint of {self.region.name}", hint="see fencepost status for the names")
-        if order.kind == "rollback" and order.content.empty:
-            raise Refused("a rollback needs the older plan's addresses", hint="use fencepost rollback PLAN")
-        if order.kind == "adopt" and not order.adopt:
-            raise Refused(
-                "an adoption names the exact records seen",
-                hint="name the digest of the records seen (status: needs-adopt)",
-            )
-        signed(order.id, order.by, order.reason)
-        await self._store().put_order(msgspec.structs.replace(order, name=name))
-        return await self._done(order.id, name, order.by, f"{order.kind}: {order.reason}")
+        names = {endpoint.name for endpoint in status.endpoints}
+        order = judged_order(order, names, self.desk.gatherer.last, time.time_ns())
+        await self._store().put_order(order)
+        return await self._done(order.id, order.name, order.by, f"{order.kind}: {order.reason}")
 
     async def post_override(self, request: "Request") -> "Response":
-        """``POST /overrides``: a person's word about targets (JSON of ``StoredOverride``), replacing one of its id."""
-        word = await self._told(request, StoredOverride)
-        signed(word.id, word.by, word.reason)
-        region = self._running()
-        known = [pool for pool in region.pools if word.pool in ("", pool.name)]
-        if not known:
-            raise Refused(f"there is no pool {word.pool}", hint="see fencepost status for the names")
-        if word.zone and word.zone not in region.zones:
-            raise Refused(f"there is no zone {word.zone}", hint=f"zones are {', '.join(region.zones)}")
-        if word.target and not any(target.address == word.target for pool in known for target in pool.targets):
-            raise Refused(f"{word.target} is no target here", hint="see fencepost status for the names")
-        if word.until and word.until <= time.time_ns():
-            raise Refused("it would have ended already", hint="until is nanoseconds since 1970, 0 for no end")
-        placed = msgspec.structs.replace(word, placed_at=time.time_ns())
+        """``POST /overrides``: a person's word about targets (JSON of ``Word``), replacing one of its id."""
+        placed = judged_word(await self._told(request, Word), self._running(), time.time_ns())
         await self._store().put_override(placed.id, overrides.encode(placed))
         return await self._done(placed.id, placed.on, placed.by, f"{placed.what}: {placed.reason}")
 
@@ -203,11 +177,13 @@ class Api:
         async for part in request.stream():
             body += part
             if len(body) > BODY_BYTES:
-                raise Refused(f"the body is over {BODY_BYTES} bytes")
+                raise Refused(f"over {BODY_BYTES} bytes", where="body", hint=READ)
         try:
             return msgspec.json.decode(body, type=kind)
         except msgspec.MsgspecError as error:
-            raise Refused(f"not a {kind.__name__}: {error}") from None
+            raise Refused(
+                f"not an {'order' if kind is Order else 'override'}: {error}", where="body", hint=READ
+            ) from None
 
     async def _done(self, ident: str, on: str, by: str, text: str) -> "Response":
         try:
@@ -222,19 +198,27 @@ class NotAllowed(Refused):
     """The token is missing or another."""
 
 
-def signed(ident: str, by: str, reason: str) -> None:
-    """Every change has an id, an author and a reason. Raises ``Refused``."""
-    for what, text in (("id", ident), ("by", by), ("reason", reason)):
-        if not text.strip() or len(text) > 500:
-            raise Refused(f"{what} must be 1 to 500 characters", hint="every change has an author and a reason")
+def whole(name: str, text: str) -> int:
+    """A number that the store can count to, 64 bits with a sign. Raises ``Refused``."""
+    digits = text.removeprefix("-")
+    if not (digits.isascii() and digits.isdecimal()) or len(digits) > 19 or not -(2**63) <= int(text) < 2**63:
+        what = f"{text[:40]!r} is no whole number of 64 bits"
+        raise Refused(what, where=name, hint="after and most are numbers, since is a time")
+    return int(text)
 
 
-def checked_name(name: str) -> str:
-    """An endpoint's name in its one form. Raises ``Refused``."""
+def time_of(text: str) -> int:
+    """RFC 3339 or nanoseconds since 1970, as the latter. Raises ``Refused``."""
+    if text.isdecimal():
+        return whole("since", text)
     try:
-        return normalise(name)
-    except ValueError as error:
-        raise Refused(f"the name {error}") from None
+        found = instant(text)
+    except (ValueError, OverflowError):
+        found = -1
+    if not 0 <= found < 2**63:
+        hint = "a time from 1970 on, such as 2026-01-31T12:00:00Z, or nanoseconds"
+        raise Refused(f"{text[:40]!r} is no time here", where="since", hint=hint)
+    return found
 
 
 def answer(
@@ -248,7 +232,7 @@ def answer(
 
 def failed(_: "Request", error: Exception) -> "Response":
     """A port's error as an answer: what, where, and what to do about it."""
-    codes: dict[type[Exception], int] = {Refused: 400, Misconfigured: 500, Unavailable: 503, NotAllowed: 401}
+    codes: dict[type[Exception], int] = {Refused: 422, Misconfigured: 500, Unavailable: 503, NotAllowed: 401}
     code = codes.get(type(error), 503)
     told = {"kind": type(error).__name__, "what": str(error), "where": "", "hint": ""}
     if isinstance(error, PortError):
