@@ -75,6 +75,14 @@ def test_a_change_without_a_terminal_needs_its_reason_and_its_yes_as_flags(monke
     flags.confirm("Really?", "www.example.test", "WWW.example.test.")
 
 
+@pytest.mark.parametrize("text", ["\x1b[2Jboo", "\x07", "a\u202eb", "x" * 501])
+def test_a_reason_that_would_disturb_a_terminal_is_refused(text: str) -> None:
+    """It stands in a line of everybody's status and history: an escape sequence could forge what is above it."""
+    with pytest.raises(Misconfigured, match="--reason"):
+        flags.reason(text, "drain 192.0.2.1")
+    assert flags.reason(" disk\n is  full ", "drain 192.0.2.1") == "disk is full"
+
+
 def test_on_a_terminal_a_no_does_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """Enter alone is no."""
     monkeypatch.setattr(flags, "asking", lambda: True)

@@ -51,9 +51,11 @@ def until(for_: str | None, default: str) -> Instant:
 
 def author() -> str:
     """Who does it, as the system knows them."""
+    from fencepost.core.orders import seemly
+
     found = os.environ.get("SUDO_USER") or os.environ.get("USER")
-    if found:
-        return found
+    if found and (text := seemly(found)):
+        return text
     try:
         return pwd.getpwuid(os.getuid()).pw_name
     except KeyError:
@@ -61,13 +63,16 @@ def author() -> str:
 
 
 def reason(given: str | None, command: str) -> str:
-    """Why. Asked for on a terminal; raises ``Misconfigured`` where nobody can be asked."""
-    if given is not None and given.strip():
-        return given.strip()
-    if asking():
-        answer = ask("reason: ")
-        if answer:
-            return answer
+    """Why, in one line. Asked for on a terminal; raises ``Misconfigured`` where nobody can be asked, or if too long."""
+    from fencepost.core.orders import text_faults
+
+    said = " ".join((given or "").split())
+    if not said and asking():
+        said = " ".join(ask("reason: ").split())
+    if faults := text_faults("--reason", said):
+        raise Misconfigured(faults[0], hint="plain text, at most 500 characters: it stands in a line of the history")
+    if said:
+        return said
     raise Misconfigured("a change needs a reason", hint=f'fencepost {command} … --reason "why"')
 
 
