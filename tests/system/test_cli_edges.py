@@ -41,10 +41,10 @@ def test_a_deleted_file_stops_no_command_that_one_needs_meanwhile(region: Runnin
         assert decode(region.fencepost("status", "--json", ok=(0, 1)).encode()).region == "edges"
         region.fencepost("drain", "127.0.3.1", *WHY)
         region.fencepost("resume", "127.0.3.1")
-        for command in ("reload", "plan"):
+        for command in ("reload", "plan", "check"):
             refused = error_of(region, command, code=2)
-            assert "is gone" in refused["what"]
-            assert "region edges keeps running on what it loaded" in refused["hint"]
+            assert refused["what"] == "the file is gone; region edges keeps running on what it loaded"
+            assert refused["hint"].startswith("put it back")
     finally:
         region.config.write_text(good)
     region.fencepost("reload")
@@ -144,7 +144,10 @@ def test_history_of_a_name_that_nothing_is_known_of_is_refused(region: RunningRe
     assert "did you mean api.example.test?" in error_of(region, "history", "apj.example.test", code=1)["hint"]
     for known in ("web", "127.0.1.1", "enactor/a", "b"):
         region.fencepost("history", known)
-    assert "callers saw no change" not in region.fencepost("history", "--only", "operator")
+    for words in ((), ("api",), (API,)):
+        said = region.fencepost("history", *words, "--only", "operator")
+        assert "callers saw no change" not in said, "what isn't shown counts too"
+    assert " enactor " in region.fencepost("history", "api")
 
 
 def test_a_drain_says_what_it_replaces_and_resume_what_remains(region: RunningRegion) -> None:

@@ -5,7 +5,7 @@ import os
 from pathlib import Path
 
 from fencepost.cli.flags import Config, Json
-from fencepost.cli.regions import samples, shown
+from fencepost.cli.regions import gone_error, missing_file, samples, shown
 from fencepost.cli.terminal import moment, note, say, styled
 from fencepost.ports import Misconfigured, PortError
 from fencepost.settings import Region, Report, closing
@@ -21,6 +21,9 @@ def check(file: str | None = None, /, *, config: Config = None, json: Json = Fal
     file
         Which file; else the one that other commands would take.
     """
+    lost = missing_file(file or config)
+    if lost is not None:
+        raise gone_error(*lost)
     found = find_config(file or config, os.environ, Path.cwd(), samples())
     if found is None:
         raise Misconfigured("no region.toml here", where=str(Path.cwd()), hint="fencepost init    writes one")

@@ -64,6 +64,7 @@ def history(
 async def work(talk: Talk, name: str | None, since: int, kinds: frozenset[str], *, follow: bool, as_json: bool) -> int:
     """Print what there is; then what comes."""
     rows = await talk.within(talk.store.history(since=since, most=MOST), "the store")
+    name = meant(talk, name)
     mine = [row for row in rows if about(row, name)]
     chosen = [row for row in mine if row.kind in kinds]
     if name is not None and not mine:
@@ -87,6 +88,14 @@ async def work(talk: Talk, name: str | None, since: int, kinds: frozenset[str], 
             last = row.id
             if row.kind in kinds and about(row, name):
                 say(json_text.dumps(document(row)) if as_json else line(row, name))
+
+
+def meant(talk: Talk, name: str | None) -> str | None:
+    """An endpoint's first label stands for its name where it is the only one."""
+    short = (name or "").lower()
+    full = [each.name for each in talk.region.endpoints if each.name.partition(".")[0] == short]
+    taken = {*talk.region.zones, *(pool.name for pool in talk.region.pools)}
+    return full[0] if len(full) == 1 and short not in taken else name
 
 
 async def refuse_unknown(talk: Talk, name: str) -> None:

@@ -80,9 +80,8 @@ def missing_file(config: str | None) -> tuple[Path, Region, bool] | None:
 
 def gone_error(path: Path, region: Region, runs: bool) -> Misconfigured:
     """What to say where a deleted file is needed."""
-    what = "the file is gone; nothing was changed"
-    kept = f"region {region.name} keeps running on what it loaded; " if runs else ""
-    return Misconfigured(what, where=shown(path), hint=f"{kept}put the file back, then  fencepost reload")
+    kept = f"; region {region.name} keeps running on what it loaded" if runs else "; nothing was changed"
+    return Misconfigured(f"the file is gone{kept}", where=shown(path), hint="put it back, then  fencepost reload")
 
 
 def running_beside(path: Path, *, alive: bool = True) -> Region | None:
