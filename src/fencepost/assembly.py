@@ -165,9 +165,11 @@ def planner_main(region: Region) -> Main:
             group.create_task(
                 heartbeat.beat("planner", store, condition, " ".join(f"{host}:{port}" for host, port in notify))
             )
-            group.create_task(configuration.keep(store, region, state_folder(region) / "running.json"))
-            group.create_task(run_planner(settings, dict(planning), store, condition, drill_of(region, "planner")))
-            group.create_task(run_load_balancers("load balancer", dict(balancing), store, condition))
+            copy = state_folder(region) / "running.json"
+            drill = drill_of(region, "planner")
+            group.create_task(configuration.keep(store, region, copy))
+            group.create_task(run_planner(settings, dict(planning), store, condition, drill, copy))
+            group.create_task(run_load_balancers("load balancer", dict(balancing), store, condition, copy))
 
     return main
 

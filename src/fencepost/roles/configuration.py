@@ -13,7 +13,8 @@ from pathlib import Path
 import msgspec
 
 from fencepost.core.instant import SECOND, Instant
-from fencepost.ports import PortError, StorePort
+from fencepost.ports import Misconfigured, PortError, StorePort
+from fencepost.roles.bodies import read_body
 from fencepost.settings import Region
 
 log = logging.getLogger(__name__)
@@ -40,16 +41,62 @@ def encode(loaded: Loaded) -> bytes:
 
 
 def decode(body: bytes) -> Loaded | None:
-    """What :func:`encode` wrote; None for b"" (nothing was loaded yet). Raises ``msgspec.ValidationError``."""
-    return msgspec.json.decode(body, type=Loaded) if body else None
+    """What :func:`encode` wrote; None for b"" (nothing was loaded yet). Raises ``Misconfigured``."""
+    return read_body(Loaded, body, "the configuration row") if body else None
+
+
+class Running:
+    """The running configuration, decoded once for each body; the last good one while the row can't be read.
+
+    ``copy`` is the local copy that :func:`keep` makes: the last good one after a restart. ``problem`` is what is wrong.
+    """
+
+    def __init__(self, copy: Path | None = None) -> None:
+        self.copy = copy
+        self.body: bytes | None = None
+        self.loaded: Loaded | None = None
+        self.problem: Misconfigured | None = None
+
+    def take(self, body: bytes) -> Loaded | None:
+        """Take up the row's body as it is now; None if nothing was ever loaded, or nothing can be read."""
+        if body == self.body:
+            return self.loaded
+        self.body = body
+        try:
+            self.loaded, self.problem = decode(body), None
+        except Misconfigured as problem:
+            if self.loaded is None and self.copy is not None:
+                self.loaded = read_copy(self.copy)
+            kept = f"revision {self.loaded.revision} stands" if self.loaded else "none that was read before is known"
+            self.problem = Misconfigured(f"{problem.what}; {kept}", hint=problem.hint)
+        return self.loaded
+
+
+class _Revision(msgspec.Struct, frozen=True):
+    """All that must be read of a row that is replaced."""
+
+    revision: int
+
+
+def _replaced(body: bytes) -> tuple[Loaded | None, int]:
+    """The row that a load replaces, and its revision: as far as it can be read, since a load is what mends it."""
+    try:
+        running = decode(body)
+    except Misconfigured as problem:
+        log.warning("%s; it is replaced", problem)
+        try:
+            return None, max(0, msgspec.json.decode(body, type=_Revision).revision)
+        except (msgspec.MsgspecError, ValueError, TypeError):
+            return None, 0
+    return running, running.revision if running else 0
 
 
 async def put(store: StorePort, region: Region, *, confirmed: bool = False) -> Loaded:
     """Make ``region`` the running configuration, unless it is already."""
-    running = decode((await store.inputs()).config)
+    running, revision = _replaced((await store.inputs()).config)
     if running is not None and running.region == region:
         return running
-    loaded = Loaded(region, (running.revision if running else 0) + 1, time.time_ns(), confirmed)
+    loaded = Loaded(region, revision + 1, time.time_ns(), confirmed)
     await store.put_config(encode(loaded))
     return loaded
 
@@ -71,7 +118,11 @@ async def keep(store: StorePort, region: Region, copy: Path) -> None:
                 await waiter.wait(SECOND)
                 continue
             body = config
-            running = decode(config)
+            try:
+                running = decode(config)
+            except Misconfigured as problem:  # never replaced by the copy: it may be a newer version's
+                log.warning("%s", problem)
+                continue
             if running is None:
                 put_back = latest or Loaded(region, 1, time.time_ns())
                 log.info("the store holds no configuration; revision %d is put there", put_back.revision)
@@ -93,7 +144,7 @@ def read_copy(path: Path) -> Loaded | None:
     """The local copy of the newest configuration seen; None if there is none that can be read."""
     try:
         return decode(path.read_bytes())
-    except (OSError, msgspec.MsgspecError):
+    except (OSError, Misconfigured):
         return None
 
 
@@ -112,12 +163,15 @@ async def follow(store: StorePort, changed: Callable[[Loaded], Awaitable[None]])
     Until cancelled. While the store is away, the last stands.
     """
     body = b""
+    running = Running()
     while True:
         try:
             config = (await store.inputs()).config
             if config and config != body:
-                loaded = decode(config)
-                if loaded is not None:
+                loaded = running.take(config)
+                if running.problem is not None:
+                    log.warning("%s", running.problem)
+                elif loaded is not None:
                     await changed(loaded)
                 body = config
         except PortError as error:

@@ -2,10 +2,16 @@
 
 They run in the planner's process, woken by the store, and share nothing with the planner but the store. What a file
 says of a pool comes from the configuration row, so a pass judges by the same settings everywhere.
+
+What can't be read costs what it speaks of and nothing else, and is told in a log line, a finding and the sign of life:
+a report that checker's vote, an override itself, a membership row its pool's passes, and of the configuration the last
+good one stands.
 """
 
 import asyncio
 import logging
+from collections.abc import Mapping
+from pathlib import Path
 
 import msgspec
 
@@ -14,13 +20,14 @@ from fencepost.core.instant import SECOND, Duration
 from fencepost.core.traffic.load_balancer import LoadBalancer, ReportsRead, WriteMembership
 from fencepost.core.traffic.membership import SERVING, Listing, Membership, Move, State
 from fencepost.core.traffic.verdict import Beat, CheckerReport
-from fencepost.ports import DnsPort, HistoryRow, Inputs, PortError, StorePort
+from fencepost.ports import DnsPort, HistoryRow, Inputs, Misconfigured, PortError, StorePort
 from fencepost.roles import clock
-from fencepost.roles.configuration import Loaded, decode
+from fencepost.roles.bodies import read_body
+from fencepost.roles.configuration import Loaded, Running
 from fencepost.roles.domains import Domains
 from fencepost.roles.history import tell
 from fencepost.roles.loop import Condition
-from fencepost.roles.overrides import of_pool
+from fencepost.roles.overrides import StoredOverride, of_pool, readable
 from fencepost.settings.core_settings import listed_targets, pool_settings
 from fencepost.settings.schema import Pool
 
@@ -35,39 +42,53 @@ class PoolPass:
         self.decider = LoadBalancer()
         self.reports: dict[str, tuple[bytes, CheckerReport]] = {}
         self.row: tuple[int, Membership | None] = (0, None)
+        self.unreadable: dict[str, Misconfigured] = {}
 
-    def report(self, zone: str, body: bytes) -> CheckerReport | None:
-        """A checker's report, decoded if it is another than last time."""
-        if not body:
+    def vote(self, zone: str, body: bytes, beat: bytes) -> tuple[CheckerReport, Beat] | None:
+        """A checker's report, decoded if it is another than last time, and its heartbeat; None without both.
+
+        None too if one can't be read, which :attr:`unreadable` then tells.
+        """
+        self.unreadable.pop(zone, None)
+        if not body or not beat:
             return None
-        if zone not in self.reports or self.reports[zone][0] != body:
-            self.reports[zone] = (body, msgspec.json.decode(body, type=CheckerReport))
-        return self.reports[zone][1]
+        what = f"pool {self.name}: the report of checker/{zone}"
+        try:
+            if zone not in self.reports or self.reports[zone][0] != body:
+                self.reports[zone] = (body, read_body(CheckerReport, body, what))
+            return self.reports[zone][1], read_body(Beat, beat, what)
+        except Misconfigured as problem:
+            self.unreadable[zone] = problem
+            return None
 
     def membership(self, version: int, body: bytes) -> Membership | None:
-        """The pool's row, decoded if it is another version."""
+        """The pool's row, decoded if it is another version; None before the first. Raises ``Misconfigured``."""
         if self.row[0] != version or (version and self.row[1] is None):
-            self.row = (version, msgspec.json.decode(body, type=Membership) if body else None)
+            what = f"pool {self.name}: its membership row"
+            self.row = (version, read_body(Membership, body, what) if version else None)
         return self.row[1]
 
 
 class LoadBalancers:
     """All pools of the region, one after the other, whenever the store changed or time asks for it."""
 
-    def __init__(self, name: str, store: StorePort, dns: Domains) -> None:
+    def __init__(self, name: str, store: StorePort, dns: Domains, copy: Path | None = None) -> None:
         self.name = name
         self.store = store
         self.waiter = store.waiter(reports=True)
         self.dns = dns
         self.passes: dict[str, PoolPass] = {}
-        self.config = b""
-        self.loaded: Loaded | None = None
+        self.configuration = Running(copy)
+        self.words_of: Mapping[str, bytes] = {}
+        self.words: tuple[StoredOverride, ...] = ()
+        self.ignored: dict[str, Misconfigured] = {}
+        self.told: dict[str, str] = {}
 
     async def run(self, condition: Condition) -> None:
         """Balance until cancelled."""
         while True:
             try:
-                wait = await self.balance()
+                wait = await self.balance(condition)
                 if condition.succeeded("load balancer"):
                     log.info("load balancer works again")
             except PortError as error:
@@ -76,17 +97,53 @@ class LoadBalancers:
                     log.warning("load balancer: %s", error)
             await self.waiter.wait(wait)
 
-    async def balance(self) -> Duration:
+    async def balance(self, condition: Condition) -> Duration:
         """One pass over all pools; how long the next may wait."""
         inputs = await self.store.inputs()
-        if inputs.config != self.config:
-            self.config = inputs.config
-            self.loaded = decode(inputs.config)
+        loaded = self.configuration.take(inputs.config)
+        unreadable: dict[str, Misconfigured] = {}
         wait = SECOND
-        if self.loaded is not None:
-            for pool in self.loaded.region.pools:
-                wait = min(wait, await self.balance_pool(self.loaded, pool, inputs))
+        if loaded is not None:
+            for pool in loaded.region.pools:
+                work = self.passes.setdefault(pool.name, PoolPass(pool.name))
+                try:
+                    wait = min(wait, await self.balance_pool(loaded, pool, inputs))
+                except Misconfigured as problem:
+                    unreadable[f"pool {pool.name}"] = problem
+                unreadable |= {f"checker/{zone} on pool {pool.name}": told for zone, told in work.unreadable.items()}
+        if self.configuration.problem is not None:
+            unreadable["configuration"] = self.configuration.problem
+        unreadable |= {f"override {name}": problem for name, problem in self.heard(inputs)[1].items()}
+        await self.complain(unreadable, condition)
         return wait
+
+    def heard(self, inputs: Inputs) -> tuple[tuple[StoredOverride, ...], dict[str, Misconfigured]]:
+        """The overrides that can be read, and what is wrong with each other one; decoded if they are others."""
+        if inputs.overrides != self.words_of:
+            self.words_of = inputs.overrides
+            self.words, self.ignored = readable(inputs.overrides)
+        return self.words, self.ignored
+
+    async def complain(self, unreadable: Mapping[str, Misconfigured], condition: Condition) -> None:
+        """Tell what can't be read: once where it is new or over, in the sign of life as long as it lasts."""
+        before, self.told = self.told, {on: str(problem) for on, problem in unreadable.items()}
+        if before == self.told:
+            return
+        for on in before.keys() - self.told.keys():
+            condition.succeeded(on)
+            log.info("%s can be read again", on)
+        news = []
+        for on, problem in unreadable.items():
+            if before.get(on) != self.told[on]:
+                log.warning("%s", problem)
+                news.append(self.history("finding", on, self.told[on]))
+                condition.failed(on, problem)
+        try:
+            found = {on: ("unreadable", text) for on, text in self.told.items()}
+            await self.store.put_findings(self.name, found)
+        except PortError as error:
+            log.debug("findings not stored: %s", error)
+        await tell(self.store, news)
 
     async def balance_pool(self, loaded: Loaded, pool: Pool, inputs: Inputs) -> Duration:
         """One pool's pass."""
@@ -112,16 +169,16 @@ class LoadBalancers:
         """Everything that the pass needs."""
         reports, beats = [], []
         for zone, body, beat in await self.store.reports(pool.name):
-            report = work.report(zone, body)
-            if report is not None and beat:
-                reports.append(report)
-                beats.append(msgspec.json.decode(beat, type=Beat))
+            vote = work.vote(zone, body, beat)
+            if vote is not None:
+                reports.append(vote[0])
+                beats.append(vote[1])
         return ReportsRead(
             settings=pool_settings(loaded.region, pool),
             listing=Listing(listed_targets(pool), loaded.revision, confirmed=loaded.confirmed),
             reports=tuple(reports),
             beats=tuple(beats),
-            overrides=tuple(of_pool(pool.name, inputs.overrides.values())),
+            overrides=tuple(of_pool(pool.name, self.heard(inputs)[0])),
             row=row,
             version=version,
             published=await self.published(loaded, pool) if row is None else frozenset(),
@@ -170,6 +227,8 @@ class LoadBalancers:
         return HistoryRow(kind, pool, self.name, text, clock.now())
 
 
-async def run_load_balancers(name: str, domains: dict[str, DnsPort], store: StorePort, condition: Condition) -> None:
-    """Every pool's load balancer, until cancelled."""
-    await LoadBalancers(name, store, Domains(domains)).run(condition)
+async def run_load_balancers(
+    name: str, domains: dict[str, DnsPort], store: StorePort, condition: Condition, copy: Path | None = None
+) -> None:
+    """Every pool's load balancer, until cancelled; ``copy`` is the local copy of the newest configuration."""
+    await LoadBalancers(name, store, Domains(domains), copy).run(condition)

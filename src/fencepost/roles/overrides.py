@@ -1,11 +1,13 @@
 """A person's standing words about targets, zones and pools, as they lie in the store, and which pools they speak of."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
 
 from fencepost.core.instant import Instant
 from fencepost.core.traffic.membership import Override, OverrideKind
+from fencepost.ports import Misconfigured
+from fencepost.roles.bodies import read_body
 
 
 class StoredOverride(msgspec.Struct, frozen=True):
@@ -40,13 +42,23 @@ def encode(override: StoredOverride) -> bytes:
 
 
 def decode(body: bytes) -> StoredOverride:
-    """What :func:`encode` wrote."""
-    return msgspec.json.decode(body, type=StoredOverride)
+    """What :func:`encode` wrote. Raises ``Misconfigured``."""
+    return read_body(StoredOverride, body, "an override")
 
 
-def of_pool(pool: str, bodies: Iterable[bytes]) -> Iterator[Override]:
+def readable(bodies: Mapping[str, bytes]) -> tuple[tuple[StoredOverride, ...], dict[str, Misconfigured]]:
+    """The overrides that can be read, and by its id what is wrong with each other one: those are ignored and told."""
+    words, problems = [], {}
+    for name, body in bodies.items():
+        try:
+            words.append(read_body(StoredOverride, body, f"override {name}"))
+        except Misconfigured as problem:
+            problems[name] = Misconfigured(f"{problem.what}; it is ignored", hint=problem.hint)
+    return tuple(words), problems
+
+
+def of_pool(pool: str, words: Iterable[StoredOverride]) -> Iterator[Override]:
     """The overrides that speak of a pool, as its load balancer takes them; expired ones may be among them."""
-    for body in bodies:
-        word = decode(body)
+    for word in words:
         if word.pool in ("", pool):
             yield Override(word.what, word.target, word.zone, word.by, word.reason, word.until)

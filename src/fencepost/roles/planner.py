@@ -9,6 +9,7 @@ import asyncio
 import logging
 import time
 from collections import defaultdict
+from pathlib import Path
 
 import msgspec
 
@@ -19,9 +20,10 @@ from fencepost.core.store import Head, Order, Plan, Row, Wanted
 from fencepost.core.traffic.desired import desired
 from fencepost.core.traffic.dns_planner import DnsPlanner, PlannerSettings, gathered_at, needs_adoption
 from fencepost.core.traffic.membership import Membership
-from fencepost.ports import DnsPort, HistoryRow, Inputs, StorePort
+from fencepost.ports import DnsPort, HistoryRow, Inputs, Misconfigured, StorePort
 from fencepost.roles import clock
-from fencepost.roles.configuration import decode
+from fencepost.roles.bodies import read_body
+from fencepost.roles.configuration import Running
 from fencepost.roles.domains import Domains
 from fencepost.roles.history import note
 from fencepost.roles.loop import Condition, Drill, drive, first_of
@@ -33,7 +35,7 @@ log = logging.getLogger(__name__)
 class PlannerHands:
     """Carries out the planner's effects."""
 
-    def __init__(self, settings: PlannerSettings, dns: Domains, store: StorePort) -> None:
+    def __init__(self, settings: PlannerSettings, dns: Domains, store: StorePort, copy: Path | None = None) -> None:
         self.settings = settings
         self.dns = dns
         self.store = store
@@ -44,7 +46,8 @@ class PlannerHands:
         self.inputs: Inputs | None = None
         self.endpoints: dict[str, Endpoint] = {}
         self.by_pool: dict[str, list[str]] = {}
-        self.members: dict[str, tuple[int, Membership]] = {}
+        self.configuration = Running(copy)
+        self.members: dict[str, tuple[int, Membership | None]] = {}
         self.wanted: dict[tuple[str, tuple[str, ...], int], Wanted | None] = {}
         self.orders: dict[str, list[Order]] = {}
         self.highest = 0
@@ -109,9 +112,17 @@ class PlannerHands:
             self.configure(inputs.config)
         for pool, (version, body) in inputs.membership.items():
             if pool not in self.members or self.members[pool][0] != version or before is None:
-                self.members[pool] = (version, msgspec.json.decode(body, type=Membership))
+                self.members[pool] = (version, self.membership(pool, version, body))
                 self.dirty.update(self.by_pool.get(pool, ()))
                 self.wanted = {key: value for key, value in self.wanted.items() if key[0] != pool}
+
+    def membership(self, pool: str, version: int, body: bytes) -> Membership | None:
+        """A pool's row; None if it can't be read: nothing is asked of its endpoints then, so what stands stays."""
+        try:
+            return read_body(Membership, body, f"pool {pool}: its membership row, version {version},")
+        except Misconfigured as problem:  # the load balancers, in this process, tell it to people
+            log.warning("%s; its endpoints aren't planned", problem)
+            return None
 
     def take_orders(self, inputs: Inputs) -> None:
         """The waiting orders. Carrying one out raises no snapshot, so they are looked at each time."""
@@ -125,7 +136,7 @@ class PlannerHands:
     def configure(self, config: bytes) -> None:
         """Take up another configuration: every endpoint is looked at again, those that left it too."""
         self.dirty.update(self.endpoints)
-        loaded = decode(config)
+        loaded = self.configuration.take(config)
         self.endpoints = {endpoint.name: endpoint for endpoint in loaded.region.endpoints} if loaded else {}
         by_pool: dict[str, list[str]] = defaultdict(list)
         for endpoint in self.endpoints.values():
@@ -196,7 +207,12 @@ class PlannerHands:
 
 
 async def run_planner(
-    settings: PlannerSettings, domains: dict[str, DnsPort], store: StorePort, condition: Condition, drill: Drill | None
+    settings: PlannerSettings,
+    domains: dict[str, DnsPort],
+    store: StorePort,
+    condition: Condition,
+    drill: Drill | None,
+    copy: Path | None = None,
 ) -> None:
-    """A DNS planner, until cancelled."""
-    await drive(DnsPlanner(settings), PlannerHands(settings, Domains(domains), store), condition, drill)
+    """A DNS planner, until cancelled; ``copy`` is the local copy of the newest configuration."""
+    await drive(DnsPlanner(settings), PlannerHands(settings, Domains(domains), store, copy), condition, drill)

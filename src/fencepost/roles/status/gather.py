@@ -24,7 +24,7 @@ from fencepost.core.traffic.membership import Membership
 from fencepost.core.zone import Live
 from fencepost.ports import DnsPort, Misconfigured, PortError, StorePort, Unavailable
 from fencepost.roles import configuration, overrides
-from fencepost.roles.configuration import Loaded
+from fencepost.roles.bodies import read_body
 from fencepost.roles.domains import Domains
 from fencepost.roles.status.compose import compose
 from fencepost.roles.status.document import Source, Status
@@ -122,7 +122,7 @@ class Gatherer:
         self._head: Head | None = None
         self._rows: dict[str, Row] = {}
         self._pools: dict[str, tuple[int, Membership]] = {}
-        self._config: tuple[bytes, Loaded | None] = (b"", None)
+        self._configuration = configuration.Running()
         self._history = 0
         self._fenced = 0
         self.repairers = Repairers()
@@ -194,20 +194,19 @@ class Gatherer:
         self._head = head
         self._rows.update((row.name, row) for row in rows)
         inputs = await store.inputs()
-        if inputs.config != self._config[0]:
-            self._config = (inputs.config, configuration.decode(inputs.config))
         for pool, (version, body) in inputs.membership.items():
-            if body and (pool not in self._pools or self._pools[pool][0] != version):
-                self._pools[pool] = (version, msgspec.json.decode(body, type=Membership))
+            if pool not in self._pools or self._pools[pool][0] != version:
+                with contextlib.suppress(Misconfigured):  # the load balancers tell it; the last that was read is shown
+                    self._pools[pool] = (version, read_body(Membership, body, f"pool {pool}"))
         await self._count_fenced(store, started)
         return StoreFacts(
             at=0,
             head=head,
             rows=dict(self._rows),
             enacted=await store.enacted(),
-            loaded=self._config[1],
+            loaded=self._configuration.take(inputs.config),
             pools={pool: row for pool, (_, row) in self._pools.items() if pool in inputs.membership},
-            overrides=tuple(overrides.decode(body) for body in inputs.overrides.values()),
+            overrides=overrides.readable(inputs.overrides)[0],
             orders=inputs.orders,
             findings=await store.findings(),
             beats=tuple(await store.beats()),
