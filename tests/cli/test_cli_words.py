@@ -156,3 +156,10 @@ def test_global_flags_may_stand_anywhere_and_stop_at_two_dashes(monkeypatch: pyt
     assert terminal.take_global(["x", "--local", "--", "--color"]) == ["x", "--", "--color"]
     with pytest.raises(ValueError, match="mauve"):
         terminal.take_global(["x", "--color=mauve"])
+
+
+@pytest.mark.parametrize("odd", [10**30, 2**63 * 10**9, -1])
+def test_a_time_that_no_calendar_has_is_said_and_stops_nobody(odd: int) -> None:
+    """gmtime(3) fails past its range (EOVERFLOW); who looks must see the rest all the same."""
+    assert terminal.clock(odd, day=True) == terminal.moment(odd) == terminal.BEYOND
+    assert odd < 0 or terminal.until_text(odd) == "until beyond year 9999"

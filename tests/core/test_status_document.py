@@ -32,8 +32,10 @@ from fencepost.ports import Unavailable
 from fencepost.roles.overrides import StoredOverride
 from fencepost.roles.status import decode, encode, status_schema
 from fencepost.roles.status.compose import compose
-from fencepost.roles.status.document import Status, instant, number, seconds, when
+from fencepost.roles.status.document import PoolStatus, Status, instant, number, seconds, when
 from fencepost.roles.status.facts import DnsFacts, Facts
+from fencepost.roles.status.metrics import exposition
+from fencepost.roles.status.page import page
 
 PUBLISHED = """
 {"schema": "fencepost.status/1", "version": "0.1.0", "region": "demo", "owner": "demo",
@@ -290,3 +292,45 @@ def test_the_document_survives_json() -> None:
     status = made()
     assert decode(encode(status)) == status
     assert msgspec.json.decode(encode(status))["pools"][0]["in"] == 4
+
+
+@pytest.mark.parametrize("odd", [10**30, 2**70, 253_402_300_800 * SECOND, -1, -(10**30)])
+def test_a_time_that_no_calendar_has_costs_the_time_and_not_the_document(odd: int) -> None:
+    """RFC 3339 has four digits for the year; a store may hold any number, written by hand or by another program."""
+    word = StoredOverride("o", OverrideKind.DRAIN, "web", "127.0.1.1", by="ops", reason="x", until=odd, placed_at=odd)
+    hold = Hold("rollback", 2, odd)
+    held = row(API, content(["127.0.1.1"], 5), hold=hold)
+    found = compose(facts(store=stored(overrides=(word,), rows={API: held}), dns=DnsFacts(NOW, {API: live(held)})))
+    assert all(each.until is None for each in found.overrides)
+    assert {each.what for each in found.overrides} >= {"rollback"}
+    assert decode(encode(found)) == found
+    assert exposition(found)
+    assert page(found)
+    assert when(odd) is None
+
+
+def test_times_at_the_ends_of_the_calendar_are_told() -> None:
+    """The last instant of year 9999, and a day of 1970."""
+    assert when(253_402_300_800 * SECOND - 1) == "9999-12-31T23:59:59.999Z"
+    assert when(SECOND) == "1970-01-01T00:00:01Z"
+
+
+@pytest.mark.parametrize(
+    ("targets", "most", "count", "weight", "text"),
+    [
+        (6, 2, 2, 6, "2 targets"),
+        (6, 1.02, 1, 6, "1 target"),
+        (6, 35, 2, 255, "2 targets, 35 of 255 weight"),
+        (6, 2, 2, 5, "2 targets"),
+        (6, 35, None, None, "a weight of 35"),
+        (6, None, None, None, "?"),
+    ],
+)
+def test_what_may_be_out_is_said_in_targets(
+    targets: int, most: float | None, count: int | None, weight: float | None, text: str
+) -> None:
+    """Of a pool of six, "may take out 35" is read as thirty-five targets."""
+    pool = PoolStatus(
+        "web", targets, 6, 0, 0, 0, 0, False, False, most, 3, 1, None, weight=weight, max_out_targets=count
+    )
+    assert pool.may_be_out == text

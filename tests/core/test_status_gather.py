@@ -187,6 +187,7 @@ def test_a_process_that_died_is_gone_also_before_it_was_waited_for() -> None:
     child = os.fork()
     if not child:
         os._exit(0)
+    assert not alive(10**30), "a number that no process has"
     while alive(child):
         time.sleep(0.005)
     assert gone({child, os.getpid(), 1}) == {child}

@@ -14,6 +14,7 @@ from fencepost.cli.talk import Talk, talk
 from fencepost.cli.terminal import clock, say, styled
 from fencepost.core.names import normalise
 from fencepost.ports import HistoryRow, Misconfigured, PortError, Refused
+from fencepost.roles.status.document import when
 from fencepost.roles.status.nearest import really_near
 
 KINDS = ("plan", "enacted", "healed", "fenced", "removed", "kept", "back", "refused", "operator", "role", "finding")
@@ -172,7 +173,7 @@ def line(row: HistoryRow, name: str | None = None) -> str:
     """A line, or two where it is long: the rest stands under the text."""
     import textwrap
 
-    head = f"{clock(row.at, day=True)}  {who(row):<10} "
+    head = f"{clock(row.at, day=True) if isinstance(row.at, int) else '?'}  {who(row):<10} "
     body = textwrap.wrap(what(row, name), max(40, WIDTH - len(head)), break_on_hyphens=False) or [""]
     text = f"\n{' ' * len(head)}".join(body)
     return styled(head, "dim") + (styled(text, "yellow") if row.kind in ("fenced", "kept", "refused") else text)
@@ -180,7 +181,4 @@ def line(row: HistoryRow, name: str | None = None) -> str:
 
 def document(row: HistoryRow) -> dict[str, object]:
     """A line for programs."""
-    from datetime import UTC, datetime
-
-    at = datetime.fromtimestamp(row.at / 1e9, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-    return {"at": at, "kind": row.kind, "on": row.on, "by": row.by, "text": row.text, "id": row.id}
+    return {"at": when(row.at), "kind": row.kind, "on": row.on, "by": row.by, "text": row.text, "id": row.id}

@@ -59,9 +59,9 @@ def pool_line(pool: PoolStatus, status: Status) -> str:
         parts.append(f"{pool.pending} pending")
     if pool.drained:
         parts.append(f"{pool.drained} drained")
-    text = ", ".join(parts) + f"; automation may take out {known(pool.max_out)} (max_out)"
+    text = ", ".join(parts) + f"; automation may take out {pool.may_be_out} (max_out)"
     if pool.budget is not None:
-        text += f"; budget {pool.budget:.1f}"
+        text += f"; budget {pool.budget:.1f}{' weight' if pool.weighed else ''}"
         if pool.budget_next_s is not None:
             text += f", next in {spoken(int(pool.budget_next_s * SECOND))}"
     for flag, word in ((pool.panic, "fail open"), (pool.suspect, "suspect")):

@@ -11,6 +11,9 @@ from fencepost.settings.units import spoken
 STYLES = {"bold": "1", "dim": "2", "red": "1;31", "yellow": "33", "green": "32", "cyan": "36"}
 _PLAIN = str.maketrans({"·": "-", "×": "x", "–": "-", "→": "->", "…": "...", "█": "#"})
 _LOCAL = "FENCEPOST_LOCAL"
+YEARS_END_S = 253_402_300_800
+BEYOND = "beyond year 9999"
+"""Shown for a time that no calendar has: whatever lies in a store must not stop who looks at it."""
 
 
 class Declined(Exception):  # noqa: N818  an answer, not an error
@@ -86,6 +89,8 @@ def clock(at: Instant, *, day: bool = False) -> str:
     """A time of day to the millisecond (UTC, or local with ``--local``); with its day where that isn't today's."""
     seconds, rest = divmod(at, SECOND)
     convert = time.localtime if os.environ.get(_LOCAL) else time.gmtime
+    if not 0 <= seconds < YEARS_END_S:
+        return BEYOND
     moment, now = convert(seconds), convert()
     text = time.strftime("%H:%M:%S", moment) + f".{rest // 1_000_000:03d}"
     return time.strftime("%Y-%m-%d ", moment) + text if day and moment[:3] != now[:3] else text
@@ -94,6 +99,8 @@ def clock(at: Instant, *, day: bool = False) -> str:
 def moment(at: Instant) -> str:
     """A time of day to the second, with its day where that isn't today's, and the zone it is in."""
     convert = time.localtime if os.environ.get(_LOCAL) else time.gmtime
+    if not 0 <= at // SECOND < YEARS_END_S:
+        return BEYOND
     then, now = convert(at // SECOND), convert()
     day = time.strftime("%Y-%m-%d ", then) if then[:3] != now[:3] else ""
     return day + time.strftime("%H:%M:%S", then) + ("" if os.environ.get(_LOCAL) else " UTC")
@@ -103,6 +110,8 @@ def until_text(until: Instant) -> str:
     """When something ends, in words: its time and how long that is, or that only a person ends it."""
     if not until:
         return "until you resume it"
+    if moment(until) == BEYOND:
+        return f"until {BEYOND}"
     left = max(0, until - time.time_ns())
     step = 60 * SECOND if left > 600 * SECOND else SECOND
     return f"until {moment(until)} (in {spoken(-(-left // step) * step)})"

@@ -13,6 +13,12 @@ from fencepost.core.instant import SECOND, Duration, Instant
 
 SCHEMA = "fencepost.status/1"
 
+TIMES_END: Instant = 253_402_300_800 * SECOND
+"""Where RFC 3339's four digits of a year end: the first instant of year 10,000."""
+
+BEYOND = "beyond year 9999"
+"""What people read in place of a time that no calendar has."""
+
 Time: TypeAlias = str
 """RFC 3339, UTC, to the millisecond (without a fraction where there is none)."""
 Number: TypeAlias = int | float
@@ -66,6 +72,8 @@ class EndpointStatus(msgspec.Struct, frozen=True):
 class PoolStatus(msgspec.Struct, frozen=True, rename={"in_": "in"}):
     """One pool, in targets; ``in_`` counts kept ones. ``budget``, ``max_out`` and ``min_in`` are in weight, as applied.
 
+    ``weight`` is what they are parts of: that of all targets that count. ``max_out_targets`` is ``max_out`` in targets;
+    both hold.
     ``budget_next_s`` is how long until the budget is worth one average target; null if it is, or if removals have
     stopped.
     """
@@ -86,6 +94,21 @@ class PoolStatus(msgspec.Struct, frozen=True, rename={"in_": "in"}):
     drained: int | None = None
     mode: str | None = None
     read_s: float | None = None
+    weight: Number | None = None
+    max_out_targets: int | None = None
+
+    @property
+    def weighed(self) -> bool:
+        """Whether targets are known to weigh more than 1, the least there is, so that weights don't count targets."""
+        return self.weight is not None and self.weight > self.targets
+
+    @property
+    def may_be_out(self) -> str:
+        """The most that automation may take out, for people: in targets, and in weight where that says more."""
+        if self.max_out_targets is None:
+            return "?" if self.max_out is None else f"a weight of {self.max_out:g}"
+        most = f"{self.max_out_targets} target{'' if self.max_out_targets == 1 else 's'}"
+        return f"{most}, {self.max_out:g} of {self.weight:g} weight" if self.weighed else most
 
 
 class CheckerStatus(msgspec.Struct, frozen=True):
@@ -201,12 +224,21 @@ class Status(msgspec.Struct, frozen=True, rename={"schema_": "schema"}):
 
 
 def when(at: Instant) -> Time | None:
-    """An instant (nanoseconds since 1970) as text; None for 0, which stands for unknown."""
-    if not at:
+    """An instant (nanoseconds since 1970) as text; None for 0, which stands for unknown, and for what is no time.
+
+    What a store or a marker holds was written by somebody: one number beyond the calendar must not cost the document.
+    """
+    if not is_time(at):
         return None
-    moment = datetime.fromtimestamp(at // SECOND, UTC).strftime("%Y-%m-%dT%H:%M:%S")
+    # Not strftime, whose %Y has no leading zeros here.
+    moment = datetime.fromtimestamp(at // SECOND, UTC).isoformat(timespec="seconds").partition("+")[0]
     millis = at % SECOND // 1_000_000
     return f"{moment}.{millis:03}Z" if millis else f"{moment}Z"
+
+
+def is_time(at: object) -> bool:
+    """Whether something is an instant that calendars have: after 1970 began, and before year 10,000."""
+    return isinstance(at, int) and 0 < at < TIMES_END
 
 
 def instant(text: Time) -> Instant:

@@ -19,6 +19,7 @@ from fencepost.core.traffic.membership import MICRO, SERVING, Member, Membership
 from fencepost.core.zone import withdraws
 from fencepost.ports import HistoryRow, Refused
 from fencepost.roles.overrides import StoredOverride
+from fencepost.roles.status.document import BEYOND, TIMES_END, is_time
 from fencepost.roles.status.endpoints import endpoint_names, of_family, who_holds
 from fencepost.roles.status.facts import Facts
 from fencepost.roles.status.headline import endpoint_headline
@@ -73,6 +74,7 @@ def explain(facts: Facts, history: Sequence[HistoryRow], what: str) -> Explanati
     Raises ``Refused`` if there is nothing of that name here, or pools haven't been judged yet.
     """
     region = facts.region
+    history = [row for row in history if is_time(row.at) and isinstance(row.text, str)]
     if what in region.zones:
         return explain_zone(facts, history, what)
     if any(target.address == what for pool in region.pools for target in pool.targets) or member_pools(facts, what):
@@ -333,8 +335,8 @@ def moved(move: Move, now: Instant) -> str:
 
 def clock(at: Instant, now: Instant, *, fraction: bool = False) -> str:
     """A time of day, UTC; with its date if it is a day or more away."""
-    if not at:
-        return "?"
+    if not is_time(at):
+        return BEYOND if isinstance(at, int) and at >= TIMES_END else "?"
     moment = datetime.fromtimestamp(at // SECOND, UTC)
     text = moment.strftime("%Y-%m-%d %H:%M:%S" if abs(now - at) >= DAY else "%H:%M:%S")
     return f"{text}.{at % SECOND // 1_000_000:03}" if fraction else text

@@ -345,7 +345,7 @@ def alive(pid: int) -> bool:
     """Whether a process of this machine has this pid. Another user's counts too, also where /proc hides it."""
     try:
         os.kill(pid, 0)
-    except ProcessLookupError:
+    except (ProcessLookupError, OverflowError):
         return False
     except OSError:
         return True

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from fencepost.core.fence import Marker
 from fencepost.core.instant import SECOND
 from fencepost.core.zone import Live, withdraws
-from fencepost.roles.status.document import when
+from fencepost.roles.status.document import BEYOND, when
 from fencepost.roles.status.endpoints import as_planned, foreign, who_holds
 from fencepost.roles.status.facts import Facts
 from fencepost.roles.status.problems import whose
@@ -38,7 +38,7 @@ def standing(facts: Facts, name: str, live: Live | None) -> str:
     marker = live.marker
     text = f"gen {marker.generation}"
     if marker.hold is not None:
-        until = f", until {when(marker.hold.until_s * SECOND)}" if marker.hold.until_s else ", until resumed"
+        until = f", until {when(marker.hold.until_s * SECOND) or BEYOND}" if marker.hold.until_s else ", until resumed"
         by, _ = who_holds(facts, name, marker.hold)
         held = "withdrawn" if withdraws(marker) else f"held by a {marker.hold.kind}"
         text += f", {held}{f' by {by}' if by else ''}{until}"

@@ -138,9 +138,9 @@ def pools(found: Iterable[PoolStatus]) -> str:
     for each in found:
         alarm = "fail open" if each.panic else "suspect" if each.suspect else ""
         counts = cells(each.name, each.targets, each.in_, each.dead, each.kept, each.out, each.pending)
-        rows.append(counts + cells(each.max_out, each.min_in, each.budget, alarm))
-    names = ("name", "#targets", "#in", "#dead", "#kept", "#out", "#pending", "#max_out", "#min_in", "#budget", "alarm")
-    return table("Pools", names, rows)
+        rows.append(counts + cells(each.may_be_out, each.min_in, each.budget, each.weight, alarm))
+    counted = ("name", "#targets", "#in", "#dead", "#kept", "#out", "#pending", "max_out")
+    return table("Pools", (*counted, "#min_in, weight", "#budget, weight", "#of weight", "alarm"), rows)
 
 
 def roles(found: Iterable[RoleStatus]) -> str:

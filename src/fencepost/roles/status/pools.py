@@ -40,4 +40,6 @@ def pool_status(pool: Pool, row: Membership | None, now: Instant, read_at: Insta
         budget_next_s=seconds(allowed.next_ns) if allowed.next_ns is not None else None,
         mode=str(row.mode),
         read_s=seconds(now - read_at),
+        weight=number(allowed.capacity / MICRO),
+        max_out_targets=allowed.max_out_count,
     )
