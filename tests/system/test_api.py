@@ -1,154 +1,25 @@
 """The API: it answers whatever is down, shows to all, and is told something only by who holds the token."""
 
 import asyncio
-import http.client
-import itertools
 import json
 import os
 import re
 import socket
 import time
-from collections.abc import Awaitable, Callable, Collection, Iterable
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import pytest
-from msgspec import structs
+from api_running import NAME, ORDER, VALUE, World
 
-from fencepost.core.fence import Generation, Hold, Marker
-from fencepost.core.instant import SECOND, Duration
-from fencepost.core.record_set import content
-from fencepost.core.store import Head, Order, Plan, Row
-from fencepost.core.traffic.membership import Member, Membership, OverrideKind, State
+from fencepost.core.traffic.membership import OverrideKind
 from fencepost.core.zone import Live
-from fencepost.ports import HistoryRow, Inputs, Misconfigured, Unavailable
-from fencepost.roles import configuration, overrides
-from fencepost.roles.api import run_api
+from fencepost.ports import Misconfigured
+from fencepost.roles import overrides
 from fencepost.roles.overrides import StoredOverride
-from fencepost.roles.status import decode
 from fencepost.roles.status.listening import holder, listen, read_token
 from fencepost.roles.status.rejected import clear_rejected, put_rejected
-from fencepost.settings import Region, load
-from fencepost.settings.schema import HostPort, Secret
-from fencepost.world.reference_dns import ReferenceDns, ReferenceDomain
-from fencepost.world.reference_store import ReferenceStore
-
-SAMPLE = Path(__file__).parents[2] / "src/fencepost/dev/sample.toml"
-NAME = "api.example.test"
-VALUE = content(["127.0.1.1", "127.0.1.2"], 5)
-
-
-async def pause(length: Duration) -> None:
-    await asyncio.sleep(length / SECOND)
-
-
-class Store(ReferenceStore):
-    """A store that can be taken away, or made to hang."""
-
-    def __init__(self) -> None:
-        numbers = itertools.count()
-        super().__init__("beef" * 8, lambda: f"{next(numbers):08x}", pause)
-        self.gone = False
-        self.hangs = False
-
-    async def inputs(self) -> Inputs:
-        if self.gone:
-            raise Unavailable("the store file is gone", where="demo.db", hint="start the planner")
-        if self.hangs:
-            await asyncio.Event().wait()
-        return await super().inputs()
-
-
-class Dns(ReferenceDns):
-    """A provider that can be taken away."""
-
-    gone = False
-
-    async def read(self) -> Collection[str]:
-        if self.gone:
-            raise Unavailable("no answer within 2 s", where="127.0.0.1:5300")
-        return await super().read()
-
-    def names(self) -> Iterable[str]:
-        return super().names()
-
-
-class World:
-    """A region's store and DNS with one endpoint live, and an API on them."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        sample = load(SAMPLE, {})
-        api = structs.replace(sample.api, listen=HostPort("127.0.0.1", 0), token=Secret(str(folder / "api.token")))
-        nowhere = structs.replace(sample.dns, listen=HostPort("127.0.0.1", 1))
-        self.region: Region = structs.replace(sample, api=api, dns=nowhere)
-        self.store = Store()
-        self.domain = ReferenceDomain("example.test")
-        self.dns = Dns(self.domain, pause)
-        self.port = 0
-
-    async def fill(self) -> None:
-        await configuration.put(self.store, self.region)
-        members = tuple(Member(key, "a", State.IN, 1, healthy=True, served=True) for key in VALUE.a)
-        await self.store.put_membership("web", 0, msgspec.json.encode(Membership("web", 1, members=members)))
-        row = Row.of(NAME, Generation(0, 1), VALUE, families="4")
-        snapshot = (await self.store.inputs()).snapshot
-        head = await self.store.publish(Plan(await self.store.head(), 1, snapshot, (row,)))
-        assert isinstance(head, Head)
-        self.domain.set(Live(NAME, Marker.of("demo", head.mark, row.generation, VALUE, None, 1), VALUE.a, (), 5))
-        await self.store.note([HistoryRow("fenced", NAME, "enactor/a", "plan 20, live is 21", time.time_ns())])
-
-    def listens(self, place: HostPort, ready: asyncio.Event) -> None:
-        self.port = place.port
-        ready.set()
-
-    def run(self, work: Callable[["World"], Awaitable[None]], *, store: bool = True) -> None:
-        """Do ``work`` while the API serves."""
-
-        async def serving() -> None:
-            await self.fill()
-            ready = asyncio.Event()
-            task = asyncio.create_task(
-                run_api(
-                    self.region,
-                    self.store if store else None,
-                    {"example.test": self.dns},
-                    self.folder,
-                    ready=lambda place: self.listens(place, ready),
-                )
-            )
-            try:
-                await ready.wait()
-                await work(self)
-            finally:
-                task.cancel()
-                await asyncio.wait([task])
-
-        asyncio.run(asyncio.wait_for(serving(), 30))
-
-    async def call(
-        self, path: str, method: str = "GET", body: bytes | None = None, token: str | None = None
-    ) -> tuple[int, bytes, dict[str, str]]:
-        """One request."""
-
-        def calling() -> tuple[int, bytes, dict[str, str]]:
-            link = http.client.HTTPConnection("127.0.0.1", self.port, timeout=15)
-            link.request(method, path, body, {"authorization": f"Bearer {token}"} if token is not None else {})
-            reply = link.getresponse()
-            found = reply.status, reply.read(), {key.lower(): value for key, value in reply.getheaders()}
-            link.close()
-            return found
-
-        return await asyncio.to_thread(calling)
-
-    async def json(self, path: str) -> Any:
-        status, body, _ = await self.call(path)
-        assert status == 200, body
-        return json.loads(body)
-
-    def token(self) -> str:
-        return (self.folder / "api.token").read_text().strip()
+from fencepost.settings.schema import HostPort
 
 
 @pytest.fixture
@@ -270,142 +141,6 @@ def test_without_a_store_it_shows_what_dns_says(world: World) -> None:
         assert (await world.call("/history"))[0] == 503
 
     world.run(looking, store=False)
-
-
-ORDER = Order("o-1", "withdraw", "API.example.test.", by="ops", reason="moved away")
-
-
-def test_a_change_takes_the_token(world: World) -> None:
-    """No token, another token, or the right one; the token's file is its user's alone."""
-
-    async def telling(world: World) -> None:
-        body = msgspec.json.encode(ORDER)
-        for token in (None, "", "x" * 43, world.token() + "x"):
-            status, answer, headers = await world.call("/orders", "POST", body, token)
-            assert (status, headers["www-authenticate"]) == (401, "Bearer")
-            assert json.loads(answer)["error"]["kind"] == "Refused"
-        assert (await world.store.inputs()).orders == ()
-        status, answer, _ = await world.call("/orders", "POST", body, world.token())
-        assert (status, json.loads(answer)) == (202, {"accepted": "o-1", "on": NAME})
-        assert [order.name for order in (await world.store.inputs()).orders] == [NAME], "in its one form"
-        [row] = [row for row in await world.store.history() if row.kind == "operator"]
-        assert (row.on, row.by, row.text) == (NAME, "ops", "withdraw: moved away")
-        assert (await world.call("/orders"))[0] == 405
-        assert os.stat(world.folder / "api.token").st_mode & 0o777 == 0o600
-
-    world.run(telling)
-
-
-BAD_ORDERS = [
-    structs.replace(ORDER, name="other.example.test"),
-    structs.replace(ORDER, name="not a name!"),
-    structs.replace(ORDER, by=""),
-    structs.replace(ORDER, reason=" "),
-    structs.replace(ORDER, id=""),
-    structs.replace(ORDER, kind="rollback"),
-    structs.replace(ORDER, kind="adopt"),
-    structs.replace(ORDER, kind="adopt", adopt="none"),
-    structs.replace(ORDER, kind="rollback", content=structs.replace(VALUE, a=("garbage",))),
-    structs.replace(ORDER, kind="rollback", content=structs.replace(VALUE, a=("0.0.0.0",))),
-    structs.replace(ORDER, kind="rollback", content=structs.replace(VALUE, weights=(1, 999))),
-    structs.replace(ORDER, kind="rollback", content=structs.replace(VALUE, ttl=-1)),
-    structs.replace(ORDER, kind="rollback", content=content(["::1"], 5)),
-    structs.replace(ORDER, until_s=1),
-    structs.replace(ORDER, until_s=2**33),
-    structs.replace(ORDER, kind="release"),
-    structs.replace(ORDER, kind="release", hold=1),
-    structs.replace(ORDER, kind="release", hold=10**18),
-    structs.replace(ORDER, reason="\x1b[2Jboo"),
-    structs.replace(ORDER, reason="x" * 501),
-]
-WORD = StoredOverride("w-1", OverrideKind.DRAIN, "web", "127.0.1.1", by="ops", reason="disk")
-BAD_WORDS = [
-    structs.replace(WORD, pool="wbe"),
-    structs.replace(WORD, target="192.0.2.1"),
-    structs.replace(WORD, target="", zone="z"),
-    structs.replace(WORD, until=1),
-    structs.replace(WORD, by=""),
-    structs.replace(WORD, until=10**19),
-    structs.replace(WORD, zone="a"),
-    structs.replace(WORD, target="", pool=""),
-    structs.replace(WORD, target=""),
-    structs.replace(WORD, target="", pool="", what=OverrideKind.OBSERVE),
-    structs.replace(WORD, by="ops\nnote"),
-    structs.replace(WORD, id="\u202e"),
-]
-
-
-def test_nonsense_is_refused_with_a_reason(world: World) -> None:
-    """Unknown names, no author, no reason, a rollback to nothing, an end in the past, too much, not JSON."""
-
-    async def telling(world: World) -> None:
-        bodies = [("/orders", msgspec.json.encode(order)) for order in BAD_ORDERS]
-        bodies += [("/overrides", msgspec.json.encode(word)) for word in BAD_WORDS]
-        bodies += [("/orders", b"{"), ("/overrides", b"[]"), ("/orders", b" " * 70_000)]
-        for path, body in bodies:
-            status, answer, _ = await world.call(path, "POST", body, world.token())
-            assert status == 422, body
-            error = json.loads(answer)["error"]
-            assert all(error[part] for part in ("what", "where", "hint")), error
-        inputs = await world.store.inputs()
-        assert (inputs.orders, inputs.overrides) == ((), {})
-
-    world.run(telling)
-
-
-def test_an_override_is_placed_and_shown(world: World) -> None:
-    """A drain by POST stands in the store and in the next document."""
-
-    async def telling(world: World) -> None:
-        status, _, _ = await world.call("/overrides", "POST", msgspec.json.encode(WORD), world.token())
-        assert status == 202
-        stored = overrides.decode((await world.store.inputs()).overrides["w-1"])
-        assert stored.placed_at > 0
-        await asyncio.sleep(0.35)
-        [shown] = decode((await world.call("/status"))[1]).overrides
-        assert (shown.what, shown.on, shown.by, shown.reason) == ("drain", "127.0.1.1", "ops", "disk")
-        assert shown.until is None
-
-    world.run(telling)
-
-
-def test_a_listing_is_stored_in_order_and_a_release_up_to_what_stands(world: World) -> None:
-    """The fence compares digests, so one set has one form; a release of holds to come would end each of them."""
-    held = Hold("rollback", 1_700_000_000)
-    row = Row.of(NAME, Generation(held.id, 2), VALUE, held, families="4")
-
-    async def telling(world: World) -> None:
-        listed = structs.replace(VALUE, a=("127.0.1.2", "127.0.1.1", "127.0.1.2"))
-        order = structs.replace(ORDER, kind="rollback", content=listed)
-        assert (await world.call("/orders", "POST", msgspec.json.encode(order), world.token()))[0] == 202
-        assert [order.content for order in (await world.store.inputs()).orders] == [VALUE]
-        head = await world.store.head()
-        assert await world.store.publish(Plan(head, 2, (await world.store.inputs()).snapshot, (row,)))
-        await asyncio.sleep(0.35)
-        over = structs.replace(ORDER, id="o-2", kind="release", hold=held.id + 1)
-        status, answer, _ = await world.call("/orders", "POST", msgspec.json.encode(over), world.token())
-        assert status == 422
-        assert f"what stands is the rollback {held.id}" in json.loads(answer)["error"]["what"]
-        release = structs.replace(over, hold=held.id)
-        assert (await world.call("/orders", "POST", msgspec.json.encode(release), world.token()))[0] == 202
-
-    world.run(telling)
-
-
-def test_a_word_about_a_whole_pool_or_region_takes_its_name(world: World) -> None:
-    """As on the command line: what empties a pool, or stops all removals, isn't one slip away."""
-
-    async def telling(world: World) -> None:
-        whole = {"id": "w-2", "what": "observe", "by": "ops", "reason": "a look", "confirmed": world.region.name}
-        assert (await world.call("/overrides", "POST", json.dumps(whole).encode(), world.token()))[0] == 202
-        stored = overrides.decode((await world.store.inputs()).overrides["w-2"])
-        assert (stored.on, stored.what) == ("the region", OverrideKind.OBSERVE)
-        pool = whole | {"id": "w-3", "what": "drain", "pool": "web"}
-        assert (await world.call("/overrides", "POST", json.dumps(pool).encode(), world.token()))[0] == 422
-        pool["confirmed"] = "web"
-        assert (await world.call("/overrides", "POST", json.dumps(pool).encode(), world.token()))[0] == 202
-
-    world.run(telling)
 
 
 ASKED = [
