@@ -163,3 +163,8 @@ def test_a_time_that_no_calendar_has_is_said_and_stops_nobody(odd: int) -> None:
     """gmtime(3) fails past its range (EOVERFLOW); who looks must see the rest all the same."""
     assert terminal.clock(odd, day=True) == terminal.moment(odd) == terminal.BEYOND
     assert odd < 0 or terminal.until_text(odd) == "until beyond year 9999"
+
+
+def test_what_lies_in_the_history_moves_no_cursor() -> None:
+    """A store written by an older version, or by hand, may hold an escape sequence; it stays text."""
+    assert "\x1b" not in history.line(row("operator", "web", "ops\x1b[2J", "drain; reason: \x1b]0;x\x07"))

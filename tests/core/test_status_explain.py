@@ -225,10 +225,11 @@ def test_an_unknown_address_is_answered_with_the_targets() -> None:
 
 def test_odd_times_and_odd_rows_cost_a_word_of_the_explanation() -> None:
     """A history row with text for a time, an override until 10^30: whatever lies in the store, it is explained."""
-    word = StoredOverride("o", OverrideKind.DRAIN, "web", "127.0.2.1", by="ops", reason="x", until=10**30)
+    word = StoredOverride("o", OverrideKind.DRAIN, "web", "127.0.2.1", by="ops", reason="\x1b[2Jx", until=10**30)
     odd = HistoryRow("enacted", API, "enactor/a", "plan 9", "abc")  # type: ignore[arg-type]
     known = facts(store=stored(overrides=(word,)))
     for what in ("127.0.2.1", API, "web", "a"):
         found = explain(known, [odd], what)
         assert render(found)
-    assert "until beyond year 9999" in "\n".join(render(explain(known, [odd], "127.0.2.1")))
+    text = "\n".join(render(explain(known, [odd], "127.0.2.1")))
+    assert "until beyond year 9999: [2Jx" in text

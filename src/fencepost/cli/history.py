@@ -13,6 +13,7 @@ from fencepost.cli.loaded import loaded_in
 from fencepost.cli.talk import Talk, talk
 from fencepost.cli.terminal import clock, say, styled
 from fencepost.core.names import normalise
+from fencepost.core.orders import plain
 from fencepost.ports import HistoryRow, Misconfigured, PortError, Refused
 from fencepost.roles.status.document import when
 from fencepost.roles.status.nearest import really_near
@@ -173,8 +174,8 @@ def line(row: HistoryRow, name: str | None = None) -> str:
     """A line, or two where it is long: the rest stands under the text."""
     import textwrap
 
-    head = f"{clock(row.at, day=True) if isinstance(row.at, int) else '?'}  {who(row):<10} "
-    body = textwrap.wrap(what(row, name), max(40, WIDTH - len(head)), break_on_hyphens=False) or [""]
+    head = f"{clock(row.at, day=True) if isinstance(row.at, int) else '?'}  {plain(who(row)):<10} "
+    body = textwrap.wrap(plain(what(row, name)), max(40, WIDTH - len(head)), break_on_hyphens=False) or [""]
     text = f"\n{' ' * len(head)}".join(body)
     return styled(head, "dim") + (styled(text, "yellow") if row.kind in ("fenced", "kept", "refused") else text)
 

@@ -136,9 +136,14 @@ def text_faults(name: str, text: str) -> list[str]:
     return [f"{name}: has a control character ({found[0]!a})"] if (found := _UNSEEMLY.search(text)) else []
 
 
+def plain(text: str) -> str:
+    """A text as it may stand in a line on a terminal: what was stored by others, each control character a space."""
+    return " ".join(_UNSEEMLY.sub(" ", text).split())
+
+
 def seemly(text: str) -> str:
-    """A text as it may stand in a line: each control character a space, cut to its most."""
-    return " ".join(_UNSEEMLY.sub(" ", text).split())[:TEXT_MOST]
+    """A text as it may be stored: as :func:`plain`, cut to its most."""
+    return plain(text)[:TEXT_MOST]
 
 
 def shown(value: object) -> str:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 from fencepost import __version__
+from fencepost.core.orders import plain
 from fencepost.core.traffic.membership import Voter
 from fencepost.roles.status.document import (
     SCHEMA,
@@ -103,7 +104,14 @@ def config(facts: Facts) -> Config:
 def standing_overrides(facts: Facts) -> tuple[OverrideStatus, ...]:
     """Everything a person said that hasn't ended."""
     said = [
-        OverrideStatus(str(word.what), word.on, word.by or None, word.reason or None, when(word.until), word.id)
+        OverrideStatus(
+            str(word.what),
+            plain(word.on),
+            plain(word.by) or None,
+            plain(word.reason) or None,
+            when(word.until),
+            word.id,
+        )
         for word in (facts.store.overrides if facts.store else ())
         if not word.until or word.until > facts.now
     ]

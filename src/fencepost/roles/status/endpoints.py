@@ -2,6 +2,7 @@
 
 from fencepost.core.fence import Foreign, Hold, Marker
 from fencepost.core.judge import same
+from fencepost.core.orders import plain
 from fencepost.core.store import Row
 from fencepost.core.traffic.membership import Member, Membership, State
 from fencepost.core.zone import Live, withdraws
@@ -137,9 +138,9 @@ def who_holds(facts: Facts, name: str, hold: Hold) -> tuple[str | None, str | No
     """Who placed a hold and why, as its row has it, or else (a repair needs no row) the history."""
     row = facts.store.rows.get(name) if facts.store else None
     if row is not None and row.hold is not None and row.hold.id == hold.id and row.by:
-        return row.by, row.reason or None
+        return plain(row.by), plain(row.reason) or None
     by, reason = facts.repairers.get((name, hold.id), ("", ""))
-    return by or None, reason or None
+    return plain(by) or None, plain(reason) or None
 
 
 def standing_holds(facts: Facts) -> tuple[OverrideStatus, ...]:

@@ -14,6 +14,7 @@ import msgspec
 from fencepost.core.fence import Hold, Marker
 from fencepost.core.instant import DAY, SECOND, Instant
 from fencepost.core.names import normalise
+from fencepost.core.orders import plain
 from fencepost.core.traffic.allowance import allowance, why_kept
 from fencepost.core.traffic.membership import MICRO, SERVING, Member, Membership, Move, OverrideKind, Rule, State
 from fencepost.core.zone import withdraws
@@ -324,7 +325,7 @@ def speaks_of(word: StoredOverride, ground: Ground, member: Member) -> bool:
 def spoken(word: StoredOverride, now: Instant) -> str:
     """An override in words."""
     until = f"until {clock(word.until, now)}" if word.until else "until resumed"
-    return f"{word.what} on {word.on} by {word.by or 'someone'}, {until}: {word.reason or 'no reason given'}"
+    return plain(f"{word.what} on {word.on} by {word.by or 'someone'}, {until}: {word.reason or 'no reason given'}")
 
 
 def moved(move: Move, now: Instant) -> str:
@@ -354,7 +355,7 @@ def render(found: Explanation) -> list[str]:
             lines += side_by_side(items)
             continue
         for at, each in enumerate(items):
-            label = f" {state:<6}" if at == 0 else " " * 7
+            label = f" {state:<6}".ljust(len(state) + 2) if at == 0 else " " * 7
             if at == 0 or full:
                 lines.append(f"{label}{each.address} ({each.zone})  {each.text}")
                 news = [detail for detail in each.details if detail.label != "votes" or detail not in told]
