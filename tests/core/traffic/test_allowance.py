@@ -1,10 +1,11 @@
 """What people are told about limits is what the rules decide by."""
 
+from msgspec.structs import replace
 from pool_world import DEFAULT, WARM, PoolWorld
 
 from fencepost.core.instant import SECOND
 from fencepost.core.traffic.allowance import allowance, why_kept
-from fencepost.core.traffic.limits import SafetySettings, burst, objection, refill, refill_time, standing
+from fencepost.core.traffic.limits import SafetySettings, burst, cost, objection, refill, refill_time, standing
 from fencepost.core.traffic.membership import MICRO, Member, Membership, Rule, State
 
 SAFETY = SafetySettings()
@@ -17,6 +18,12 @@ def pool(count: int, out: int = 0, tokens: int = 0, **fields: object) -> Members
         for n in range(count)
     )
     return Membership("web", members=members, tokens=tokens, **fields)  # type: ignore[arg-type]
+
+
+def uneven(*weights: int, out: int = 0) -> Membership:
+    """A row of targets of these weights, the first `out` of them held out."""
+    row = pool(len(weights), out)
+    return replace(row, members=tuple(replace(m, capacity=w) for m, w in zip(row.members, weights, strict=True)))
 
 
 def test_a_pool_of_six_says_its_two_numbers() -> None:
@@ -93,6 +100,50 @@ def test_a_target_heavier_than_the_burst_costs_the_whole_burst() -> None:
     assert full < heavy.capacity * MICRO
     assert objection(heavy, sums, full - 1, False, False, SAFETY) is Rule.BUCKET
     assert objection(heavy, sums, full, False, False, SAFETY) is None
+
+
+def test_one_targets_big_number_allows_no_more_targets() -> None:
+    """One of six says 255, the others 1: two may be out and three must serve, as if nobody had said anything."""
+    row = uneven(255, 1, 1, 1, 1, 1)
+    said = allowance(row, SAFETY, 0)
+    assert (said.max_out_count, said.min_in_count) == (2, 3)
+    sums, full = standing(row.members), burst(6, 260 * MICRO, SAFETY)
+    tokens, gone = full, 0
+    for light in row.members[1:]:
+        if objection(light, sums, tokens, False, False, SAFETY) is None:
+            tokens -= cost(light, 6, sums.capacity, full)
+            sums.remove(light)
+            gone += 1
+    assert gone == 2
+    assert objection(row.members[3], sums, full, False, False, SAFETY) is Rule.MAX_OUT
+
+
+def test_a_light_target_costs_as_much_as_the_mean_one() -> None:
+    """Else a budget of two targets would pay for eighty-six that say they are small."""
+    light, heavy = Member("192.0.2.1", "a", State.IN), Member("192.0.2.2", "a", State.IN, capacity=60)
+    assert cost(light, 6, 260 * MICRO, 86 * MICRO) == 260 * MICRO // 6
+    assert cost(heavy, 6, 260 * MICRO, 86 * MICRO) == 60 * MICRO
+    assert cost(heavy, 6, 260 * MICRO, 50 * MICRO) == 50 * MICRO
+
+
+def test_where_only_weights_object_the_words_are_in_weight() -> None:
+    """Five of six would stay, yet not half of the weight; three of sixteen would be out, yet over a fifth of it."""
+    row = uneven(255, 1, 1, 1, 1, 1)
+    kept = replace(row.members[0], state=State.KEPT, rule=Rule.MIN_IN)
+    assert why_kept(kept, row, SAFETY, 0) == "min_in: 5 of 260 in weight would be in, at least 130 must"
+    row = uneven(*[4, 4, 4], *[1] * 13, out=2)
+    kept = replace(row.members[2], state=State.KEPT, rule=Rule.MAX_OUT)
+    assert objection(row.members[2], standing(row.members), MICRO * 25, False, False, SAFETY) is Rule.MAX_OUT
+    assert why_kept(kept, row, SAFETY, 0) == "max_out: 12 of 25 in weight would be out, allowed 5"
+    kept = replace(uneven(255, 1, 1, 1, 1, 1).members[1], state=State.KEPT, rule=Rule.BUCKET)
+    assert why_kept(kept, uneven(255, 1, 1, 1, 1, 1), SAFETY, 0) == "budget: 0.0 left, it takes 43.3"
+
+
+def test_the_least_in_service_is_said_as_it_is_decided() -> None:
+    """Half of 7 in weight, in three targets, is two of them: rounding a mean target down once made it more."""
+    for weights in ((3, 2, 2), (2, 1, 1, 1, 1, 1), (255, 1), (7, 7, 7, 1, 1)):
+        row = uneven(*weights)
+        assert allowance(row, SAFETY, 0).min_in_count == (len(weights) + 1) // 2
 
 
 def test_flapping_makes_a_pool_suspect() -> None:

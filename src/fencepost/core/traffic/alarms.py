@@ -5,6 +5,9 @@ service, or 20 % of targets flapping (the alternating checks of October 2025). *
 moment when 30 points more of the pool turned sick within 20 s. *Panic* (fail open) stops it while half of the pool
 looks dead, and puts back what automation took out in the last 15 minutes.
 
+A share is the larger of two: of the pool's targets and of its weight. Weights may be what targets say of themselves,
+so a big number from one that is well can't hide that the others are dead.
+
 All speak in shares, so each needs at least two sick targets still in service: in a pool of three, one death is 33 %.
 
 Awkward truth: a real die-off of half a pool is served until a person drains it. That is the price; status says so.
@@ -26,6 +29,8 @@ LEAST_SICK = 2
 class Sickness(msgspec.Struct, frozen=True, gc=False):
     """How sick the pool looks; capacities in micro-capacity, shares in parts per million.
 
+    Each share is the larger of that by number of targets and that by weight.
+
     dead: share dead by quorum, out ones included; those an operator keeps are not judged.
     dead_in, dead_in_count: dead and still in service, as a share and in targets.
     sick: share dead or failing now, out ones included.   sick_in, sick_in_count: in service, capacity and targets.
@@ -45,7 +50,7 @@ def sickness(
     members: Iterable[Member], failing: Callable[[str], bool], pool: Standing, now: Instant, settings: SafetySettings
 ) -> Sickness:
     """Add it up. `failing` says of a key whether its newest probes fail everywhere."""
-    dead = dead_in = dead_in_count = sick = sick_in = sick_in_count = flapping = 0
+    dead = dead_in = dead_count = dead_in_count = sick = sick_in = sick_count = sick_in_count = flapping = 0
     for member in members:
         serving = member.state in SERVING
         if not serving and member.state is not State.OUT:
@@ -58,17 +63,30 @@ def sickness(
         is_dead = member.healthy is False
         if is_dead:
             dead += size
+            dead_count += 1
             if serving:
                 dead_in += size
                 dead_in_count += 1
         if is_dead or failing(member.key):
             sick += size
+            sick_count += 1
             if serving:
                 sick_in += size
                 sick_in_count += 1
-    whole = max(pool.capacity, 1)
-    dead_ppm, dead_in_ppm, sick_ppm = (each * PPM // whole for each in (dead, dead_in, sick))
-    return Sickness(dead_ppm, dead_in_ppm, dead_in_count, sick_ppm, sick_in, sick_in_count, flapping)
+    return Sickness(
+        _share(dead, dead_count, pool),
+        _share(dead_in, dead_in_count, pool),
+        dead_in_count,
+        _share(sick, sick_count, pool),
+        sick_in,
+        sick_in_count,
+        flapping,
+    )
+
+
+def _share(capacity: int, count: int, pool: Standing) -> int:
+    """The larger of the shares by weight and by number."""
+    return max(capacity * PPM // max(pool.capacity, 1), count * PPM // max(pool.count, 1))
 
 
 def suspicion(how: Sickness, pool: Standing, settings: SafetySettings) -> str:

@@ -11,11 +11,13 @@ from fencepost.core.traffic.limits import (
     PPM,
     SafetySettings,
     burst,
+    cost,
+    least_in,
+    most_out,
     refill,
     refill_time,
     standing,
     targets_allowed,
-    within_max_out,
 )
 from fencepost.core.traffic.membership import MICRO, Member, Membership, Mode, Rule
 
@@ -24,8 +26,8 @@ class Allowance(msgspec.Struct, frozen=True, gc=False):
     """The limits of one pool as they apply now. Weights are micro-capacity; one target is `each` on average.
 
     count, capacity, each: the pool.   in_count, out_count, out: in service; held out, in targets and weight.
-    max_out: the most that may be held out.   max_out_count: the same in average targets, rounded down.
-    min_in: the least that must serve.   min_in_count: the same in average targets, rounded up.
+    max_out, max_out_count: the most that may be held out, in weight and in targets; both must hold.
+    min_in, min_in_count: the least that must serve, in weight and in targets; both must hold.
     budget, burst: removal budget now and when full.
     next_ns: until the budget is worth one average target; None if it already is, or removals are stopped.
     """
@@ -53,8 +55,8 @@ def allowance(row: Membership, safety: SafetySettings, now: Instant) -> Allowanc
     full = burst(count, capacity, safety)
     suspect = bool(row.suspect)
     budget = min(full, row.tokens + refill(max(0, now - row.refilled_at), count, capacity, suspect, safety))
-    most = 0
-    if within_max_out(0, 0, pool, safety):
+    most, most_count = 0, most_out(count, safety)
+    if most_count:
         most = max(targets_allowed(count) * each, safety.max_out_ppm * capacity // PPM)
     least = max(-(-safety.min_in_ppm * capacity // PPM), safety.min_count * each)
     unit = min(each, full)
@@ -67,9 +69,9 @@ def allowance(row: Membership, safety: SafetySettings, now: Instant) -> Allowanc
         pool.out_count,
         pool.out_capacity,
         most,
-        most // each if each else 0,
+        most_count,
         least,
-        -(-least // each) if each else 0,
+        least_in(count, safety) if count else 0,
         budget,
         full,
         None if stopped or budget >= unit else refill_time(unit - budget, count, capacity, suspect, safety),
@@ -77,17 +79,21 @@ def allowance(row: Membership, safety: SafetySettings, now: Instant) -> Allowanc
 
 
 def why_kept(member: Member, row: Membership, safety: SafetySettings, now: Instant) -> str:
-    """The limit that keeps a dead target in service, with its two numbers; empty for a target that isn't kept."""
-    now_allowed = allowance(row, safety, now)
-    count, out, serving = now_allowed.count, now_allowed.out_count, now_allowed.in_count
-    budget, each = now_allowed.budget / MICRO, min(member.capacity, now_allowed.burst / MICRO)
+    """The limit that keeps a dead target in service, with its two numbers; empty for a target that isn't kept.
+
+    The numbers are targets, unless only the weights object.
+    """
+    allowed = allowance(row, safety, now)
+    count = allowed.count
     match member.rule:
         case Rule.OPERATOR:
             return "an override or the mode keeps it; automation doesn't touch it"
         case Rule.FAILING_NOW:
             return "its newest probe passed at a checker, or there is no quorum: not removed yet"
         case Rule.MIN_IN:
-            return f"min_in: {serving - 1} of {count} would be in, at least {now_allowed.min_in_count} must"
+            if allowed.in_count - 1 >= allowed.min_in_count and (weights := _short_in_weight(member, row, safety)):
+                return f"min_in: {weights}"
+            return f"min_in: {allowed.in_count - 1} of {count} would be in, at least {allowed.min_in_count} must"
         case Rule.LAST_OF_FAMILY:
             return "it is the last address of its family in service"
         case Rule.FAIL_OPEN:
@@ -95,8 +101,31 @@ def why_kept(member: Member, row: Membership, safety: SafetySettings, now: Insta
         case Rule.FREEZE:
             return f"freeze: too much turned sick at once; removal waits {max(0, row.freeze_until - now) // 10**9} s"
         case Rule.MAX_OUT:
-            return f"max_out: {out + 1} of {count} would be out, allowed {now_allowed.max_out_count}"
+            if allowed.out_count < allowed.max_out_count and (weights := _over_in_weight(member, row, safety)):
+                return f"max_out: {weights}"
+            return f"max_out: {allowed.out_count + 1} of {count} would be out, allowed {allowed.max_out_count}"
         case Rule.BUCKET:
-            return f"budget: {budget:.1f} left, it takes {each:.1f}"
+            price = cost(member, count, allowed.capacity, allowed.burst)
+            return f"budget: {allowed.budget / MICRO:.1f} left, it takes {price / MICRO:.1f}"
         case _:
             return ""
+
+
+def _short_in_weight(member: Member, row: Membership, safety: SafetySettings) -> str:
+    pool = standing(row.members)
+    left, least = pool.in_capacity - member.capacity * MICRO, safety.min_in_ppm * pool.capacity // PPM
+    if left >= least:
+        return ""
+    return f"{_number(left)} of {_number(pool.capacity)} in weight would be in, at least {_number(least)} must"
+
+
+def _over_in_weight(member: Member, row: Membership, safety: SafetySettings) -> str:
+    pool = standing(row.members)
+    gone, most = pool.out_capacity + member.capacity * MICRO, safety.max_out_ppm * pool.capacity // PPM
+    if gone <= most:
+        return ""
+    return f"{_number(gone)} of {_number(pool.capacity)} in weight would be out, allowed {_number(most)}"
+
+
+def _number(micro: int) -> str:
+    return f"{micro / MICRO:.1f}".removesuffix(".0")

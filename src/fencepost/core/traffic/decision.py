@@ -236,8 +236,9 @@ def _start_over(work: Pass, memory: Memory, pool: Standing) -> None:
 def take_out(work: Pass, pool: Standing) -> None:
     """Ordinary removals, the oldest death first; who must stay is kept, with the rule that says so."""
     dead = [member for member in work.members.values() if member.state in SERVING and member.healthy is False]
-    tokens, frozen = work.tokens, work.now < work.freeze_until
-    full = limits.burst(pool.count, pool.capacity, work.safety)
+    full, frozen = limits.burst(pool.count, pool.capacity, work.safety), work.now < work.freeze_until
+    # The weights may just have fallen: what was a burst of them a moment ago would now pay for more targets.
+    tokens = min(work.tokens, full)
     for member in sorted(dead, key=lambda each: (each.dead_since, each.key)):
         if member.forced is OverrideKind.KEEP or member.forced in FREEZING:
             work.place(member, State.KEPT, Rule.OPERATOR)
@@ -253,7 +254,7 @@ def take_out(work: Pass, pool: Standing) -> None:
         if rule is not None:
             work.place(member, State.KEPT, rule)
             continue
-        price = 0 if free else limits.cost(member, full)
+        price = 0 if free else limits.cost(member, pool.count, pool.capacity, full)
         tokens -= price
         pool.remove(member)
         if work.mode is not Mode.ENABLED:

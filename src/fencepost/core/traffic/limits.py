@@ -5,6 +5,11 @@ target that a limit keeps in service is *kept*, with the limit's name. Rules are
 that objects decides: the operator, then `min_in` (and the last of a family), zone failover, fail open, freeze,
 `max_out`, bucket. Everything is integer arithmetic in micro-capacity: one target of three is exactly one third.
 
+Every share holds twice: of the pool's targets and of its weight, and the stricter decides. A weight may be a target's
+own word (its `capacity` reading), and by weight alone one of six that says 255 is 98 % of the pool: the other five
+could all die and go. So no number that a target says of itself lets automation take out more than the same pool with
+equal weights would lose. It can only hold a removal back: a dead target that claims half of the weight is kept.
+
 Pools are often small, so limits in shares have a least number of targets: one, and two from six targets on (20 % of
 four would be nothing at all). A pool of one is never removed (envoy #3263).
 
@@ -24,7 +29,7 @@ PPM = 1_000_000
 
 
 class SafetySettings(msgspec.Struct, frozen=True, gc=False):
-    """The limits of one pool. Shares are of its capacity, in parts per million.
+    """The limits of one pool. Shares are of its targets and of its capacity (both must hold), in parts per million.
 
     max_out_ppm: 20 %; automation holds out at most this, or one target (two from six targets on).
     min_in_ppm: 50 %; in service (kept ones included) never falls below this by automation.
@@ -155,21 +160,45 @@ def refill_time(missing: int, count: int, capacity: int, suspect: bool, settings
     return -(-missing * 24 * 60 * MINUTE // per_day) if per_day else 0
 
 
-def cost(member: Member, full: int) -> int:
-    """What removing it takes from a budget whose burst is `full`: its capacity, or all there can be."""
-    return min(member.capacity * MICRO, full)
+def cost(member: Member, count: int, capacity: int, full: int) -> int:
+    """What removing it takes from a budget whose burst is `full`: its capacity, or all there can be.
+
+    Never less than the mean target of the `count` that make up `capacity` (micro-capacity): so a full budget pays for
+    no more targets than it would if they were all alike.
+    """
+    return min(max(member.capacity * MICRO, capacity // max(count, 1)), full)
+
+
+def most_out(count: int, settings: SafetySettings) -> int:
+    """How many of `count` targets automation may hold out, by number."""
+    if not settings.max_out_ppm:
+        return 0
+    return max(targets_allowed(count), count * settings.max_out_ppm // PPM) if count > 1 else 0
+
+
+def least_in(count: int, settings: SafetySettings) -> int:
+    """How many of `count` targets must stay in service, by number."""
+    return max(settings.min_count, -(-settings.min_in_ppm * count // PPM))
 
 
 def within_max_out(out_count: int, out_capacity: int, pool: Standing, settings: SafetySettings) -> bool:
-    """Whether automation may hold out this much of the pool."""
-    if not settings.max_out_ppm or pool.count <= 1:
+    """Whether automation may hold out this much of the pool: by number, and beyond the first one or two by weight."""
+    if out_count > most_out(pool.count, settings):
         return False
     return out_count <= targets_allowed(pool.count) or out_capacity * PPM <= settings.max_out_ppm * pool.capacity
 
 
-def above_min_in(in_count: int, in_capacity: int, capacity: int, settings: SafetySettings) -> bool:
-    """Whether this much in service, of a pool of `capacity`, is enough."""
-    return in_count >= settings.min_count and in_capacity * PPM >= settings.min_in_ppm * capacity
+def above_min_in(
+    in_count: int, in_capacity: int, capacity: int, settings: SafetySettings, count: int | None = None
+) -> bool:
+    """Whether this much in service, of a pool of `capacity`, is enough.
+
+    count: of how many targets. None judges the share by weight alone: for an owner's act on the weights in the file,
+    which are nobody's word but the owner's.
+    """
+    if in_count < (settings.min_count if count is None else least_in(count, settings)):
+        return False
+    return in_capacity * PPM >= settings.min_in_ppm * capacity
 
 
 def objection(
@@ -181,7 +210,7 @@ def objection(
     tokens: budget left; pass the full burst for a removal that is free.
     """
     size = member.capacity * MICRO
-    if not above_min_in(pool.in_count - 1, pool.in_capacity - size, pool.capacity, settings):
+    if not above_min_in(pool.in_count - 1, pool.in_capacity - size, pool.capacity, settings, pool.count):
         return Rule.MIN_IN
     if pool.families.get(family(member.key), 0) <= 1:
         return Rule.LAST_OF_FAMILY
@@ -192,4 +221,4 @@ def objection(
     if not within_max_out(pool.out_count + 1, pool.out_capacity + size, pool, settings):
         return Rule.MAX_OUT
     full = burst(pool.count, pool.capacity, settings)
-    return Rule.BUCKET if not full or tokens < cost(member, full) else None
+    return Rule.BUCKET if not full or tokens < cost(member, pool.count, pool.capacity, full) else None

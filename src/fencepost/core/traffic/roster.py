@@ -46,7 +46,7 @@ def first_row(
         )
     total = standing(members)
     full = burst(total.count, total.capacity, settings)
-    spent = sum(cost(member, full) for member in members if member.state is State.OUT)
+    spent = sum(cost(member, total.count, total.capacity, full) for member in members if member.state is State.OUT)
     return Membership(
         pool,
         urgent=1,
@@ -119,6 +119,6 @@ def _too_much(row: Membership, leaving: frozenset[str], settings: SafetySettings
     if len(leaving) * 2 > count:
         return f"{len(leaving)} of {count} targets would leave at once, more than half; say yes to it"
     left = standing(member for member in row.members if member.key not in leaving)
-    if not above_min_in(left.in_count, left.in_capacity, left.capacity, settings):
+    if not above_min_in(left.in_count, left.in_capacity, left.capacity, settings, left.count):
         return f"with {len(leaving)} of {count} gone, {left.in_count} in service would be under min_in; say yes to it"
     return ""
