@@ -48,6 +48,7 @@ class Checkpoints:
         self._database.close()
 
     def _look(self) -> None:
+        self._database.glance()
         try:
             found = self._log.stat()
         except OSError:

@@ -21,6 +21,12 @@ def gone(path: Path) -> Unavailable:
     return Unavailable("the store file is gone", where=str(path), hint=MAKE_HINT)
 
 
+def log_lost(path: Path) -> Unavailable:
+    """Log or index were removed or replaced under the open store."""
+    hint = "never remove -wal or -shm of a store in use; the store goes on from what its file and its new log hold"
+    return Unavailable("the store's log was removed while it was in use", where=str(path), hint=hint)
+
+
 def full(path: Path) -> Unavailable:
     """The disk or the user's quota is used up."""
     return Unavailable("no space is left for the store", where=str(path), hint=f"free some space; {_KEPT}")
