@@ -1,5 +1,6 @@
 """How a role ends: what a port refused is two lines and its own exit code, also out of a task group."""
 
+import contextlib
 import os
 from pathlib import Path
 
@@ -44,6 +45,27 @@ def test_a_role_ends_by_the_kind_of_what_ended_it(error: Exception, code: int, t
         first, second = log.splitlines()
         assert first.endswith("dns: 127.0.0.1:53: the port is taken")
         assert second.endswith("  try  ss -lptn")
+
+
+@pytest.mark.parametrize("error", [TAKEN, TypeError("ours")])
+def test_a_role_ends_though_nothing_can_be_written(
+    error: Exception, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """full(4): neither its streams nor its log take a line; the child must still end, and not go on as its parent."""
+    (tmp_path / "dns.log").symlink_to("/dev/full")
+
+    async def main() -> None:
+        raise error
+
+    full = open("/dev/full", "w")  # noqa: SIM115  its close fails too
+    full.write("not yet flushed")
+    monkeypatch.setattr("sys.stdout", full)
+    monkeypatch.setattr("sys.stderr", full)
+    _, status = os.waitpid(fork("dns", main, tmp_path), 0)
+    monkeypatch.undo()
+    with contextlib.suppress(OSError):
+        full.close()
+    assert os.waitstatus_to_exitcode(status) == (2 if error is TAKEN else 70)
 
 
 def test_what_a_person_mends_counts_first() -> None:

@@ -172,13 +172,13 @@ class Run:
         if self.with_targets:
             mains |= self.assembly.targets_of(self.region)
         self.assembly.import_shared(self.region)
-        from fencepost.roles.process import end_with_parent, entitle, fork, leave
+        from fencepost.roles.process import end_with_parent, entitle, flush, fork, leave
         from fencepost.roles.supervisor import Spec, Supervisor
 
         lines_in, lines_out = os.pipe()
         gone_in, gone_out = os.pipe()
         parent = os.getpid()
-        sys.stdout.flush()
+        flush()
         self.supervisor = os.fork()
         if self.supervisor:
             os.close(lines_out)

@@ -5,6 +5,7 @@ ten of them are ready in a fraction of a second and share their code in memory.
 """
 
 import asyncio
+import contextlib
 import ctypes
 import logging
 import logging.handlers
@@ -28,8 +29,7 @@ LOG_BYTES = 4 * 2**20
 def fork(name: str, main: Callable[[], Coroutine[Any, Any, None]], folder: Path, *, log_to_stderr: bool = False) -> int:
     """Start ``main`` in a new process that ends with this one; its pid. Call it from a process without threads."""
     parent = os.getpid()
-    sys.stdout.flush()
-    sys.stderr.flush()
+    flush()
     pid = os.fork()
     if pid:
         return pid
@@ -44,10 +44,19 @@ def fork(name: str, main: Callable[[], Coroutine[Any, Any, None]], folder: Path,
 
 
 def leave(code: int) -> NoReturn:
-    """End a forked child without running what its parent meant to run at exit."""
-    logging.shutdown()
-    sys.stderr.flush()
-    os._exit(code)
+    """End a forked child without running what its parent meant to run at exit, whatever can't be written any more."""
+    try:
+        logging.shutdown()
+        flush()
+    finally:
+        os._exit(code)
+
+
+def flush() -> None:
+    """Write out what a child would inherit and write again. On a full disk it is lost: a child matters more."""
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError):
+            stream.flush()
 
 
 def end_with_parent(parent: int) -> None:
@@ -124,6 +133,7 @@ async def until_told(main: Callable[[], Coroutine[Any, Any, None]]) -> None:
 def write_log(name: str, folder: Path, *, log_to_stderr: bool) -> None:
     """Send this process's log to its own file, bounded in size, or to stderr."""
     folder.mkdir(parents=True, exist_ok=True)
+    logging.raiseExceptions = False  # a line that a full disk doesn't take is lost, without a traceback each
     handler: logging.Handler
     if log_to_stderr:
         handler = logging.StreamHandler()
