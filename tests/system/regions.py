@@ -21,6 +21,7 @@ import dns.query
 import dns.rdatatype
 
 from fencepost import assembly
+from fencepost.adapters.store_sqlite.writer import WriteLock
 from fencepost.core.fence import Marker
 from fencepost.ports import PortError, StorePort
 from fencepost.settings import Region, load
@@ -174,10 +175,34 @@ class RunningRegion:
         return int(self.processes()[role]["pid"])
 
     def signal(self, role: str, number: int) -> int:
-        """Send a role a signal; its pid."""
-        pid = self.pid(role)
+        """Send a role a signal; its pid. None is stopped inside a write to the store: that would stop all writers."""
+        pid, lock = self.pid(role), WriteLock(Path(self.region.store.path))
         os.kill(pid, number)
+        while number == signal.SIGSTOP:
+            while not stands_still(pid):
+                time.sleep(0.0005)
+            if lock.holder() != pid:
+                break
+            os.kill(pid, signal.SIGCONT)
+            time.sleep(0.005)
+            os.kill(pid, signal.SIGSTOP)
         return pid
+
+    def stop_before_commit(self, zone: str, ttl: int) -> int:
+        """Stop a zone's enactor right before it writes this TTL, which the others then write; its pid."""
+        stalled = self.pid(f"enactor/{zone}")
+        drill = self.state / "drills" / f"stop-before-Commit.enactor-{zone}"
+        drill.parent.mkdir()
+        drill.touch()
+        others = [f"enactor/{other}" for other in "abc" if other != zone]
+        for other in others:  # or they may be faster, and nothing be left to write
+            self.signal(other, signal.SIGSTOP)
+        self.change_ttl(ttl)
+        self.until(lambda: stands_still(stalled), 20, f"enactor/{zone} is stopped right before its write")
+        for other in others:
+            self.signal(other, signal.SIGCONT)
+        self.until(lambda: all(self.ttl(e.name) == ttl for e in self.region.endpoints), 10, f"ttl {ttl} is live")
+        return stalled
 
     def ask(self, name: str, kind: str = "A", timeout: float = 1.0) -> dns.message.Message:
         """Ask the region's DNS server over UDP."""
@@ -301,6 +326,12 @@ class RunningRegion:
 def state_of(pid: int) -> str:
     """A process's state letter, as ps shows it: T is stopped."""
     return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+
+
+def stands_still(pid: int) -> bool:
+    """Whether every thread of a process is stopped. Right after SIGSTOP one may go on for a moment."""
+    stats = [each.read_text() for each in Path(f"/proc/{pid}/task").glob("*/stat")]
+    return all(stat.rpartition(")")[2].split()[0] == "T" for stat in stats)
 
 
 def epoch_of(text: str) -> int:

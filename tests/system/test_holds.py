@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from callers import Callers
-from regions import FENCEPOST, RunningRegion, state_of
+from regions import FENCEPOST, RunningRegion
 
 API, WWW = "api.example.test", "www.example.test"
 WHY = ("--reason", "a test")
@@ -60,15 +60,7 @@ def test_a_repair_made_with_everything_else_dead_stands_until_resume(tmp_path: P
 def test_a_withdrawn_endpoint_stays_withdrawn_when_an_enactor_wakes_with_the_old_row(tmp_path: Path) -> None:
     """A withdrawal leaves a tombstone: without it, the sleeper would bring the endpoint back with no hand in error."""
     with RunningRegion(tmp_path) as region, Callers(region.dns_port, [API, WWW]) as callers:
-        stalled = region.pid("enactor/a")
-        drill = region.state / "drills" / "stop-before-Commit.enactor-a"
-        drill.parent.mkdir()
-        drill.touch()
-        for n in range(30):
-            region.newer_plan(20 + n)
-            if state_of(stalled) == "T":
-                break
-        assert state_of(stalled) == "T"
+        region.stop_before_commit("a", 20)
         region.fencepost("withdraw", WWW, "--confirm", WWW, *WHY)
         assert region.addresses(WWW) == []
         region.signal("enactor/a", signal.SIGCONT)

@@ -10,7 +10,7 @@ import dns.rcode
 import pytest
 from callers import Callers
 from proxies import HoldingProxy
-from regions import FENCEPOST, RunningRegion, state_of
+from regions import FENCEPOST, RunningRegion
 
 from fencepost import assembly
 from fencepost.core.traffic.janitor import Janitor, JanitorSettings
@@ -20,7 +20,6 @@ from fencepost.roles.janitor import JanitorHands
 from fencepost.roles.loop import Condition, drive
 
 NAMES = ["api.example.test", "www.example.test"]
-OTHERS = ("enactor/b", "enactor/c")
 STALE = (dns.rcode.NXRRSET, dns.rcode.YXRRSET)
 
 
@@ -53,17 +52,8 @@ def newer_plans(region: RunningRegion, count: int, first: int = 100) -> None:
 def test_an_enactor_stopped_between_reading_and_writing_is_fenced_when_it_wakes(tmp_path: Path) -> None:
     """Incident steps 1 to 4: A picks a plan and is delayed, B goes on, A's plan is cleaned up, A wakes."""
     with RunningRegion(tmp_path) as region, Callers(region.dns_port, NAMES) as callers:
-        stalled = region.pid("enactor/a")
-        drill = region.state / "drills" / "stop-before-Commit.enactor-a"
-        drill.parent.mkdir()
-        drill.touch()
-        for other in OTHERS:  # or they may be faster, and nothing be left for A to write
-            region.signal(other, signal.SIGSTOP)
-        region.change_ttl(20)
-        region.until(lambda: state_of(stalled) == "T", 20, "A is stopped right before its write")
+        region.stop_before_commit("a", 20)
         live = region.marker(NAMES[0])
-        for other in OTHERS:
-            region.signal(other, signal.SIGCONT)
         newer_plans(region, 20)
         assert clean_up(region) == 1, "A's plan is cleaned up"
         after = region.marker(NAMES[0])

@@ -7,16 +7,9 @@ import time
 from pathlib import Path
 
 import pytest
-from regions import RunningRegion
+from regions import RunningRegion, stands_still
 
 from fencepost.adapters.store_sqlite.writer import WriteLock
-
-
-def stands_still(pid: int) -> bool:
-    """Whether every thread of a process is stopped."""
-    return all(
-        stat.read_text().rpartition(")")[2].split()[0] == "T" for stat in Path(f"/proc/{pid}/task").glob("*/stat")
-    )
 
 
 def stop_while_writing(region: RunningRegion, role: str) -> int:
