@@ -7,16 +7,19 @@ import socket
 import sqlite3
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
 import dns.message
 import dns.query
 import dns.rcode
+import dns.update
 import pytest
 from dns_server_running import DOMAIN, HERE, new_update, running, settings_in
 
 from fencepost.ports import Misconfigured, PortError, Unavailable
+from fencepost.roles.dns_server import server as server_module
 from fencepost.roles.dns_server.file import DomainFile
 
 CHILD = """
@@ -278,3 +281,75 @@ def test_it_listens_on_ipv6_too(tmp_path: Path) -> None:
         query = dns.message.make_query(f"ns.{DOMAIN}", "AAAA")
         for send in (dns.query.udp, dns.query.tcp):
             assert str(send(query, "::1", timeout=5, port=server.port).answer[0][0]) == "::1"
+
+
+ENDS = [("", "-wal", "-shm"), ("",), ("-wal",), ("-wal", "-shm"), ("", "-wal", "-shm", ".lock")]
+
+
+def _added(name: str) -> dns.update.UpdateMessage:
+    update = new_update()
+    update.add(name, 30, "A", "192.0.2.1")
+    return update
+
+
+@pytest.mark.parametrize("ends", ENDS)
+def test_a_file_removed_under_the_server_is_written_anew_before_an_update_is_answered(
+    tmp_path: Path, ends: tuple[str, ...]
+) -> None:
+    """SQLite goes on in an unlinked file and says OK; at the next start a generation would have fallen."""
+    with running(settings_in(tmp_path, domains=("example.test", "other.test"))):
+        pass
+    path = tmp_path / "domain.db"
+    with running(settings_in(tmp_path)) as server:
+        assert server.update(_added("before")) == "NOERROR"
+        for end in ends:
+            path.with_name(path.name + end).unlink()
+        assert server.update(_added("after")) == "NOERROR"
+        copied = tmp_path / "copied"  # what a kill would leave
+        copied.mkdir()
+        for end in ("", "-wal"):
+            shutil.copy(f"{path}{end}", copied / f"domain.db{end}")
+        assert server.update(_added("later")) == "NOERROR"
+        _fails(tmp_path, Misconfigured, "another process owns")
+    for folder, names in ((copied, ("before", "after")), (tmp_path, ("before", "after", "later"))):
+        with running(settings_in(folder, domains=("example.test", "other.test"))) as server:
+            for name in names:
+                assert server.values(f"{name}.{DOMAIN}") == ["192.0.2.1"]
+            assert server.serial() == 1 + len(names)
+            assert server.ask("other.test", "SOA").rcode() == dns.rcode.NOERROR
+
+
+def test_a_file_removed_while_nothing_is_written_is_written_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server may end before another update comes; what was put in the file's place is kept."""
+    path = tmp_path / "domain.db"
+    monkeypatch.setattr(server_module, "LOOK_EACH_S", 0.01)
+    with running(settings_in(tmp_path)) as server:
+        assert server.update(_added("before")) == "NOERROR"
+        path.unlink()
+        path.write_bytes(b"an older copy, say")
+        for _ in range(1_000):
+            if path.with_name("domain.db.replaced").exists() and path.stat().st_size > 1_000:
+                break
+            time.sleep(0.01)
+    assert path.with_name("domain.db.replaced").read_bytes() == b"an older copy, say"
+    with running(settings_in(tmp_path)) as server:
+        assert server.values(f"before.{DOMAIN}") == ["192.0.2.1"]
+
+
+def test_updates_fail_as_long_as_a_removed_file_can_not_be_written_anew(tmp_path: Path) -> None:
+    """Its directory is gone: SERVFAIL, nothing changed, answers go on; and NOERROR once it is back."""
+    there = tmp_path / "there"
+    there.mkdir()
+    with running(settings_in(there)) as server:
+        assert server.update(_added("before")) == "NOERROR"
+        there.rename(tmp_path / "away")
+        assert server.update(_added("after")) == "SERVFAIL"
+        assert server.values(f"before.{DOMAIN}") == ["192.0.2.1"]
+        assert server.values(f"after.{DOMAIN}") == []
+        there.mkdir()
+        assert server.update(_added("after")) == "NOERROR"
+    with running(settings_in(there)) as server:
+        assert server.values(f"before.{DOMAIN}") == ["192.0.2.1"]
+        assert server.values(f"after.{DOMAIN}") == ["192.0.2.1"]

@@ -7,10 +7,16 @@ file itself would fight with SQLite's own locks, which POSIX drops as soon as an
 The journal keeps the last 1,000 changes of each domain, at most 200,000 records of them, so that a secondary or an
 enactor that was away for a while fetches what changed and not everything (RFC 1995). Its index is in memory.
 
+A file that was removed or replaced under the server (or its ``-wal``) still holds everything for the connection that
+has it open, and nothing for the next start. So device and inodes at the path are compared with those opened, before and
+after each commit and now and then; what is open is then copied whole into a new file, which takes the path. Until that
+works updates are answered SERVFAIL. A file that stands in its place by then is kept beside it as ``.replaced``.
+
 All calls block; the server makes them from one thread of its own, never from two at once.
 """
 
 import fcntl
+import logging
 import os
 import sqlite3
 import struct
@@ -23,7 +29,7 @@ import msgspec
 from msgspec import Struct
 
 from fencepost.core.dns_numbers import SOA
-from fencepost.ports import Misconfigured, Unavailable
+from fencepost.ports import Misconfigured, PortError, Unavailable
 
 from .contents import Change, Contents, Node, RecordSet, find, soa_serial
 
@@ -48,6 +54,8 @@ PRAGMA user_version = {SCHEMA_VERSION};
 COMMIT;
 """
 
+_ENDS = ("-wal", "-shm", "-journal")
+log = logging.getLogger(__name__)
 _encode = msgspec.msgpack.encode
 _decode_records = msgspec.msgpack.Decoder(tuple[bytes, ...]).decode
 
@@ -66,6 +74,8 @@ class Written(Struct, frozen=True, gc=False):
 
     entry: JournalEntry
     spent: int
+    unsafe: PortError | None = None
+    """Why it isn't in the file at the path, if it isn't: the file was removed just then, and no new one can be made."""
 
 
 class DomainFile:
@@ -78,6 +88,7 @@ class DomainFile:
         self._lock = self._take_lock()
         try:
             self._db = self._open()
+            self._opened = _at(self.path)
         except BaseException:
             self._lock.close()
             raise
@@ -115,6 +126,7 @@ class DomainFile:
 
     def commit(self, apex: bytes, change: Change) -> Written:
         """Write one change and its journal entry, on disk when this returns; tell :meth:`note` of it afterwards."""
+        self.look()
         domain, journal = self._ids[apex], self.journals[apex]
         records = len(change.removed) + len(change.added)
         spent = self._spent(journal, records)
@@ -129,7 +141,56 @@ class DomainFile:
                 (domain, change.serial_from, change.serial_to, records, _encode(change.removed), _encode(change.added)),
             )
             assert cursor.lastrowid is not None  # an INSERT has one  # noqa: S101
-        return Written(JournalEntry(cursor.lastrowid, change.serial_from, change.serial_to, records), len(spent))
+        unsafe = None
+        try:
+            self.look()
+        except PortError as error:
+            unsafe = error
+        entry = JournalEntry(cursor.lastrowid, change.serial_from, change.serial_to, records)
+        return Written(entry, len(spent), unsafe)
+
+    def look(self) -> None:
+        """Write the file anew if it isn't at its path any more; two system calls if it is.
+
+        Raises Unavailable or Misconfigured as long as that can't be done.
+        """
+        if _at(self.path) == self._opened:
+            return
+        log.error("%s was removed or replaced while the server runs; it is written anew", self.path)
+        try:
+            with _told(self.path):
+                self._write_anew()
+        except OSError as error:
+            hint = "the file and its directory must exist and be writable by the server's user"
+            what = f"the domain's file was removed or replaced and can't be written anew ({error.strerror})"
+            raise Misconfigured(what, where=str(self.path), hint=hint) from error
+
+    def _write_anew(self) -> None:
+        draft = self.path.with_name(self.path.name + ".new")
+        for end in ("", *_ENDS):
+            draft.with_name(draft.name + end).unlink(missing_ok=True)
+        copy = sqlite3.connect(draft, isolation_level=None)
+        try:
+            self._db.backup(copy)
+        finally:
+            copy.close()
+        lock = self.path.with_name(self.path.name + ".lock")
+        if not lock.exists() or lock.stat().st_ino != os.fstat(self._lock.fileno()).st_ino:
+            old_lock, self._lock = self._lock, self._take_lock()
+            old_lock.close()
+        if self.path.exists() and _at(self.path)[:2] != self._opened[:2]:
+            self.path.rename(self.path.with_name(self.path.name + ".replaced"))
+        for end in _ENDS:
+            self.path.with_name(self.path.name + end).unlink(missing_ok=True)
+        draft.rename(self.path)
+        directory = os.open(self.path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(directory)
+        finally:
+            os.close(directory)
+        old, self._db = self._db, self._open()
+        self._opened = _at(self.path)
+        old.close()  # SQLite sees that its file isn't at the path, and leaves the new one's log alone
 
     def note(self, apex: bytes, written: Written) -> None:
         """Put a written change into the journal's index: where the index is read, not where the file is written."""
@@ -238,6 +299,17 @@ class DomainFile:
 
     def _transaction(self) -> "_Transaction":
         return _Transaction(self._db)
+
+
+def _at(path: Path) -> tuple[int, int, int]:
+    """Device and inode of the file that is at the path, and the inode of its log; 0 for what isn't there."""
+    found = []
+    for each in (path, path.with_name(path.name + "-wal")):
+        try:
+            found.append(os.stat(each))
+        except OSError:
+            return (0, 0, 0)
+    return found[0].st_dev, found[0].st_ino, found[1].st_ino
 
 
 class _Transaction:

@@ -269,6 +269,14 @@ class Handler:
             if not written.cancelled() and written.exception() is None:
                 self._file.note(contents.apex, written.result())
                 self._serve(contents, change)
+        unsafe = written.result().unsafe
+        if unsafe is not None:  # served, and gone with this process unless the file can be written anew by then
+            raise unsafe
+
+    async def look(self) -> None:
+        """See to it that the file is at its path. Raises what the file raises."""
+        async with self._writing:
+            await asyncio.get_running_loop().run_in_executor(self._writer, self._file.look)
 
     def _serve(self, contents: Contents, change: Change) -> None:
         below = [node for owner, node in change.nodes.items() if owner != contents.apex]

@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import errno
 import gc
+import logging
 import socket
 import time
 from collections.abc import Callable, Iterable
@@ -17,7 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from fencepost.core.dns_numbers import AAAA, HEADER_BYTES, NAME_BYTES_MAX, NS, SOA, A
-from fencepost.ports import Misconfigured
+from fencepost.ports import Misconfigured, PortError
 
 from .answers import Draw
 from .contents import Change, Contents, Node, RecordSet, find, record_wire, soa_serial, with_serial
@@ -29,6 +30,10 @@ from .settings import DnsServerSettings, allowed_address, split_address
 from .signatures import Keys
 from .wire import name_to_wire, serial_after
 
+log = logging.getLogger(__name__)
+
+LOOK_EACH_S = 1.0
+"""How often the file is looked for while no update comes."""
 _WAKE_MESSAGES = 64
 _LATER_MAX = 64
 _PORT_TRIES = 32
@@ -92,6 +97,8 @@ class DnsServer:
             stack.push_async_callback(self._end_work)
             stack.callback(server.close)
             stack.push_async_callback(self._notices.stop)
+            watching = asyncio.ensure_future(self._watch_file())
+            stack.callback(watching.cancel)
             self._stack = stack.pop_all()
         for apex in self._apexes:
             self._notices.changed(apex)
@@ -109,6 +116,19 @@ class DnsServer:
         added = self._notices.set_targets(targets)
         for apex in self._apexes if self.port else ():
             self._notices.changed(apex, added)
+
+    async def _watch_file(self) -> None:
+        """A file removed while nothing is written is written anew too, or the next start would know of nothing."""
+        said = ""
+        while True:
+            await asyncio.sleep(LOOK_EACH_S)
+            try:
+                await self.handler.look()
+                said = ""
+            except PortError as error:
+                if str(error) != said:
+                    said = str(error)
+                    log.error("%s (%s)", error, error.hint)  # noqa: TRY400  its text says it all
 
     async def _load(self, file: DomainFile, apex: bytes) -> None:
         contents = file.load(apex)
