@@ -120,9 +120,9 @@ def enactor_settings(region: Region, zone: str) -> EnactorSettings:
     return EnactorSettings(f"enactor/{zone}", region.owner, cursor=names[at - 1] if at else "")
 
 
-def drill_of(region: Region, role: str) -> Drill | None:
+def drill_of(region: Region, role: str, store: StorePort) -> Drill | None:
     """A role's drill, in regions that allow them."""
-    return Drill(state_folder(region) / "drills", role) if region.drills else None
+    return Drill(state_folder(region) / "drills", role, store) if region.drills else None
 
 
 def enactor_main(region: Region, zone: str) -> Main:
@@ -140,7 +140,9 @@ def enactor_main(region: Region, zone: str) -> Main:
                 heartbeat.beat(name, store, condition, " ".join(f"{host}:{port}" for host, port in notify))
             )
             group.create_task(
-                run_enactor(enactor_settings(region, zone), dict(dns), store, file, condition, drill_of(region, name))
+                run_enactor(
+                    enactor_settings(region, zone), dict(dns), store, file, condition, drill_of(region, name, store)
+                )
             )
 
     return main
@@ -166,7 +168,7 @@ def planner_main(region: Region) -> Main:
                 heartbeat.beat("planner", store, condition, " ".join(f"{host}:{port}" for host, port in notify))
             )
             copy = state_folder(region) / "running.json"
-            drill = drill_of(region, "planner")
+            drill = drill_of(region, "planner", store)
             group.create_task(configuration.keep(store, region, copy))
             group.create_task(run_planner(settings, dict(planning), store, condition, drill, copy))
             group.create_task(run_load_balancers("load balancer", dict(balancing), store, condition, copy))
@@ -207,7 +209,7 @@ def janitor_main(region: Region) -> Main:
                     dict(open_dns(region)),
                     store,
                     condition,
-                    drill_of(region, "janitor"),
+                    drill_of(region, "janitor", store),
                 )
             )
 

@@ -4,7 +4,7 @@ An adapter turns every vendor's error into one of three exceptions, told apart b
 commit's two ordinary outcomes, applied and *changed*, are not exceptions: losing a race is normal.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Protocol
 
 from msgspec import Struct
@@ -243,6 +243,10 @@ class StorePort(Protocol):
 
     async def beats(self) -> Sequence[Beat]:
         """Each role's last sign of life."""
+        ...
+
+    async def at_rest(self, work: Callable[[], None]) -> None:
+        """Run something while no call of this store object is under way."""
         ...
 
     def waiter(self, *, reports: bool = False) -> "Waiter":

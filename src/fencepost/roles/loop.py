@@ -16,7 +16,7 @@ from typing import Any, Protocol
 from fencepost.core.decider import Decider
 from fencepost.core.effects import Effect
 from fencepost.core.events import Event, Failed, Failure, Woke
-from fencepost.ports import Misconfigured, PortError, Refused, Unavailable
+from fencepost.ports import Misconfigured, PortError, Refused, StorePort, Unavailable
 from fencepost.roles import clock
 
 log = logging.getLogger(__name__)
@@ -71,20 +71,24 @@ class Condition:
 
 class Drill:
     """Stops the own process (SIGSTOP) right before a named effect, once, when a file asks for it: practice for the
-    pause between reading and writing of October 2025. Only a region with ``drills = true`` gets one."""
+    pause between reading and writing of October 2025. Only a region with ``drills = true`` gets one.
 
-    def __init__(self, folder: Path, role: str) -> None:
+    The store has one writer, and other tasks of the process write too; so it stops between their calls.
+    """
+
+    def __init__(self, folder: Path, role: str, store: StorePort) -> None:
         self.folder = folder
         self.role = role.replace("/", "-")
+        self.store = store
 
-    def before(self, effect: str) -> None:
+    async def before(self, effect: str) -> None:
         """Stop here if ``<folder>/stop-before-<effect>.<role>`` exists; the file is taken away first."""
         asked = self.folder / f"stop-before-{effect}.{self.role}"
         try:
             asked.unlink()
         except OSError:
             return
-        os.kill(os.getpid(), signal.SIGSTOP)
+        await self.store.at_rest(lambda: os.kill(os.getpid(), signal.SIGSTOP))
 
 
 async def drive(
@@ -96,7 +100,7 @@ async def drive(
         answer: Event | None = None
         for effect in decider.on(event, clock.now()):
             if drill is not None:
-                drill.before(type(effect).__name__)
+                await drill.before(type(effect).__name__)
             answer = await carry_out(effect, performer, condition, name)
         if answer is None:
             raise TypeError(

@@ -226,6 +226,10 @@ class ReferenceStore:
         """As the port says."""
         return tuple(self._beats[role] for role in sorted(self._beats))
 
+    async def at_rest(self, work: Callable[[], None]) -> None:
+        """As the port says: no call here takes any time."""
+        work()
+
     def waiter(self, *, reports: bool = False) -> "ReferenceWaiter":
         """As the port says."""
         return ReferenceWaiter(self, reports=reports)

@@ -189,6 +189,10 @@ class SqliteStore:
         """Each role's last sign of life."""
         return await self._read(telemetry.beats)
 
+    async def at_rest(self, work: Callable[[], None]) -> None:
+        """Run something while no call of this store object is under way: on the thread that makes them all."""
+        await asyncio.get_running_loop().run_in_executor(self._thread, work)
+
     def waiter(self, *, reports: bool = False) -> Waiter:
         """For one task: waits for changes of head and inputs (by us, too), or with ``reports`` for any change.
 
