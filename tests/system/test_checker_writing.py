@@ -4,6 +4,8 @@ import asyncio
 from collections.abc import Callable
 from functools import partial
 
+import msgspec
+import pytest
 import uvloop
 from checker_running import MemoryStore, checking, pool_of, target_at, until
 from hypothesis import given
@@ -14,7 +16,7 @@ from fencepost.adapters.probe_kinds import open_prober
 from fencepost.core.traffic.verdict import Beat, CheckerReport
 from fencepost.ports import Refused, Unavailable
 from fencepost.roles.checker import CheckerRole, CheckerSettings
-from fencepost.roles.checker.writer import ReportWriter
+from fencepost.roles.checker.writer import LOOK_EACH_BEATS, ReportWriter
 from fencepost.roles.loop import Condition
 
 
@@ -89,6 +91,33 @@ def test_a_checker_waits_for_the_store_at_its_start() -> None:
         await until(lambda: role.pools)
         stop.set()
         await running
+
+    uvloop.run(main())
+
+
+@pytest.mark.parametrize(
+    "left", [b"", b"another version's", msgspec.json.encode(CheckerReport("a", "web", 1, None, ()))]
+)
+def test_a_body_that_the_store_has_lost_is_put_again(left: bytes) -> None:
+    """A store put back from a copy, or whose log was removed, knows an older body or none: until a verdict changes no
+    beat would count in it."""
+
+    async def main() -> None:
+        store = MemoryStore()
+        writer = ReportWriter(store)
+        report = CheckerReport("a", "web", 2, None, ())
+        writer.report(report)
+        await writer.flush()
+        for number in range(2 * LOOK_EACH_BEATS):
+            writer.beat(Beat("a", "web", number, 2))
+            await writer.flush()
+        assert sum(isinstance(each, CheckerReport) for each in store.written) == 1
+        store.rows["a", "web"][0] = left
+        for number in range(LOOK_EACH_BEATS):
+            writer.beat(Beat("a", "web", number, 2))
+            await writer.flush()
+        assert store.report() == report
+        assert sum(isinstance(each, CheckerReport) for each in store.written) == 2
 
     uvloop.run(main())
 

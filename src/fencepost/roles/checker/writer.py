@@ -27,6 +27,10 @@ LOOK_AGAIN_S = 60.0
 Pool: TypeAlias = "tuple[str, str]"
 
 
+LOOK_EACH_BEATS = 5
+"""So often it is looked whether the store still has the last body: it changes seldom, and without it no beat counts."""
+
+
 class ReportStore(Protocol):
     """What a checker asks of the store: a part of `fencepost.ports.StorePort`.
 
@@ -56,6 +60,7 @@ class ReportWriter:
         self._store = store
         self._reports: dict[Pool, CheckerReport] = {}
         self._beats: dict[Pool, Beat] = {}
+        self._written: dict[Pool, CheckerReport] = {}
         self._wake = asyncio.Event()
 
     def report(self, report: CheckerReport) -> None:
@@ -108,6 +113,8 @@ class ReportWriter:
             for pool, report in list(self._reports.items()):
                 await self._put(pool, report)
             for pool in list(self._beats):
+                if self._beats[pool].number % LOOK_EACH_BEATS == 0:
+                    await self._see_to(pool)
                 if pool not in self._reports:  # else a newer body came meanwhile, and the beat may be of that
                     beat = self._beats.pop(pool)
                     await self._store.beat_report(*pool, beat.sequence, msgspec.json.encode(beat))
@@ -121,8 +128,20 @@ class ReportWriter:
             await self._store.put_report(*pool, report.sequence, msgspec.json.encode(report))
         except Refused as problem:
             log.warning("checker %s, pool %s: report %d is refused: %s", *pool, report.sequence, problem)
+        else:
+            self._written[pool] = report
         if self._reports[pool] is report:  # else a newer one came while this was written
             del self._reports[pool]
+
+    async def _see_to(self, pool: Pool) -> None:
+        """Put the last body again if the store has lost it: one that was put back from a copy, or lost its log."""
+        mine = self._written.get(pool)
+        if mine is None or pool in self._reports:
+            return
+        kept, _ = last_of(*pool, await self._store.reports(pool[1]))
+        if kept is None or kept.sequence < mine.sequence:
+            log.warning("checker %s, pool %s: the store has lost report %d; it is put again", *pool, mine.sequence)
+            await self._store.put_report(*pool, mine.sequence, msgspec.json.encode(mine))
 
     def _note(self, problem: PortError | None) -> None:
         if str(problem) != str(self.problem):
