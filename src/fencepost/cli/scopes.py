@@ -13,7 +13,7 @@ from fencepost.core.traffic import limits
 from fencepost.core.traffic.membership import MICRO, SERVING, Member, Membership, OverrideKind, State, family
 from fencepost.core.traffic.operator_word import FREEZING
 from fencepost.ports import Inputs, Refused
-from fencepost.roles.overrides import StoredOverride, decode
+from fencepost.roles.overrides import StoredOverride, readable
 from fencepost.settings import Region
 
 
@@ -67,9 +67,9 @@ async def pools(talk: Talk) -> Pools:
 
 
 def words_in(overrides: Mapping[str, bytes]) -> tuple[StoredOverride, ...]:
-    """The words that haven't ended, by what they are on."""
+    """The words that haven't ended, by what they are on; one that can't be read is no word (`status` names it)."""
     now = time.time_ns()
-    found = [decode(body) for body in overrides.values()]
+    found, _ = readable(overrides)
     return tuple(
         sorted((word for word in found if not word.until or word.until > now), key=lambda word: (word.on, word.what))
     )
