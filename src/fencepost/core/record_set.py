@@ -9,6 +9,7 @@ import base64
 import binascii
 import ipaddress
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from hashlib import sha256
 
 from msgspec import Struct
@@ -65,6 +66,16 @@ def content(weights: Mapping[str, int] | Iterable[str], ttl: int) -> Content:
         weights=weighed if len(set(weighed)) > 1 else (),
         ttl=ttl,
     )
+
+
+@lru_cache(maxsize=1024)
+def canonical(value: Content) -> bool:
+    """Whether :func:`content` would make it: remembered, since most endpoints of a pool answer the same.
+
+    Raises ``ValueError`` as :func:`content` does.
+    """
+    weights = value.weights or (1,) * len(value.addresses)
+    return content(dict(zip(value.addresses, weights, strict=True)), value.ttl) == value
 
 
 def record_digest(a: tuple[str, ...], aaaa: tuple[str, ...]) -> str:

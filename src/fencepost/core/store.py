@@ -15,7 +15,7 @@ from msgspec import Struct, structs
 
 from fencepost.core.fence import TTL_MAX, Generation, Hold, Marker, digest
 from fencepost.core.instant import Instant
-from fencepost.core.record_set import NOTHING, Content, content
+from fencepost.core.record_set import NOTHING, Content, canonical
 
 CONTESTED_AT = 3
 """So many times another store of one owner may replace our enacted row; then a person must say which store counts."""
@@ -57,8 +57,7 @@ class Row(Struct, frozen=True, gc=False):
         try:
             made = Marker.of(owner, "0000", self.generation, self.content, self.hold, 1)
             known = Marker.parse(made.encode())
-            weights = self.content.weights or (1,) * len(self.content.addresses)
-            same = content(dict(zip(self.content.addresses, weights, strict=True)), self.content.ttl) == self.content
+            same = canonical(self.content)
         except (ValueError, OverflowError):
             return False
         return known == made and same and 0 <= self.content.ttl <= TTL_MAX
