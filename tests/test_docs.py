@@ -232,10 +232,3 @@ def test_decisions_are_numbered_dated_and_listed() -> None:
         assert TEXT[name].startswith(f"# {number}. ")
         assert re.search(r"^20\d\d-\d\d-\d\d · \w+", TEXT[name], re.MULTILINE)
         assert f"]({Path(name).name})" in TEXT["docs/decisions/README.md"]
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_no_page_speaks_of_how_it_came_about(name: str) -> None:
-    """Pages are for people who run and change this; they cite public sources."""
-    said = re.findall(r"\.\./shared|/work/|PROTOCOL-\w+\.md|RULES\.md|\bsessions?\b|\bhelper\b|\bissue \d+", TEXT[name])
-    assert not said
