@@ -133,8 +133,9 @@ def test_history_of_a_name_has_the_plans_that_changed_it(name: str | None, there
     assert history.about(row("plan", "api, old", "planner", "plan 8: takes out 127.0.2.1 (api, old)"), name) is there
 
 
-def test_a_fenced_write_is_said_loudly_and_wrapped_under_its_text() -> None:
+def test_a_fenced_write_is_said_loudly_and_wrapped_under_its_text(monkeypatch: pytest.MonkeyPatch) -> None:
     """The line to look for after an incident."""
+    monkeypatch.setattr("time.time", lambda: AT / 1e9)  # on another day a line shows its day
     text = "plan 20, live is 21. Nothing was written; it had last read 126 s before."
     lines = history.line(row("fenced", "api.example.test", "enactor/a", text), "api.example.test").splitlines()
     assert lines[0].startswith("22:24:05.123  enactor a  FENCED: plan 20, live is 21.")

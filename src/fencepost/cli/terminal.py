@@ -91,7 +91,7 @@ def clock(at: Instant, *, day: bool = False) -> str:
     convert = time.localtime if os.environ.get(_LOCAL) else time.gmtime
     if not 0 <= seconds < YEARS_END_S:
         return BEYOND
-    moment, now = convert(seconds), convert()
+    moment, now = convert(seconds), convert(time.time())
     text = time.strftime("%H:%M:%S", moment) + f".{rest // 1_000_000:03d}"
     return time.strftime("%Y-%m-%d ", moment) + text if day and moment[:3] != now[:3] else text
 
