@@ -101,7 +101,7 @@ def moment(at: Instant) -> str:
     convert = time.localtime if os.environ.get(_LOCAL) else time.gmtime
     if not 0 <= at // SECOND < YEARS_END_S:
         return BEYOND
-    then, now = convert(at // SECOND), convert()
+    then, now = convert(at // SECOND), convert(time.time())
     day = time.strftime("%Y-%m-%d ", then) if then[:3] != now[:3] else ""
     return day + time.strftime("%H:%M:%S", then) + ("" if os.environ.get(_LOCAL) else " UTC")
 

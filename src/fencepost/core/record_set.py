@@ -69,7 +69,7 @@ def content(weights: Mapping[str, int] | Iterable[str], ttl: int) -> Content:
 
 
 @lru_cache(maxsize=1024)
-def canonical(value: Content) -> bool:
+def is_canonical(value: Content) -> bool:
     """Whether :func:`content` would make it: remembered, since most endpoints of a pool answer the same.
 
     Raises ``ValueError`` as :func:`content` does.

@@ -15,7 +15,7 @@ from msgspec import Struct, structs
 
 from fencepost.core.fence import TTL_MAX, Generation, Hold, Marker, digest
 from fencepost.core.instant import Instant
-from fencepost.core.record_set import NOTHING, Content, canonical
+from fencepost.core.record_set import NOTHING, Content, is_canonical
 
 CONTESTED_AT = 3
 """So many times another store of one owner may replace our enacted row; then a person must say which store counts."""
@@ -57,7 +57,7 @@ class Row(Struct, frozen=True, gc=False):
         try:
             made = Marker.of(owner, "0000", self.generation, self.content, self.hold, 1)
             known = Marker.parse(made.encode())
-            same = canonical(self.content)
+            same = is_canonical(self.content)
         except (ValueError, OverflowError):
             return False
         return known == made and same and 0 <= self.content.ttl <= TTL_MAX
