@@ -22,6 +22,7 @@ from fencepost.roles.overrides import StoredOverride
 from fencepost.roles.status.gather import (
     Gatherer,
     alive,
+    booted_at,
     gather,
     gone,
     load_processes,
@@ -174,7 +175,7 @@ def test_processes_count_while_their_supervisor_lives(tmp_path: Path) -> None:
     assert 0 < time.time_ns() - started < 3600 * SECOND
     assert read_processes({**held, "supervisor": 2**22 + 1}) == ({}, 0)
     assert read_processes({"supervisor": os.getpid(), "processes": {"planner": 7}})[0] == {}
-    assert started_at("no pid") == 0
+    assert started_at("no pid", booted_at()) == 0
     assert load_processes(tmp_path) == {}
     (tmp_path / "processes.json").write_text(json.dumps(held))
     assert load_processes(tmp_path) == held

@@ -159,6 +159,8 @@ class Rfc2136Dns:
         await self.listen()
         while (left := until - loop.time()) > 0:
             await self._listener.told(min(left, POLL_S))
+            if loop.time() >= until:
+                return  # the read that follows asks for the serial itself
             async with self._busy:
                 try:
                     if await self._session.serial() != self._mirror.serial:

@@ -221,7 +221,8 @@ class Prober:
         self._lag_ns = 0
         self._tick_due_ns = 0
         self._per_tick = 1
-        self._timer: asyncio.TimerHandle | None = None
+        self._sparse = True
+        self._timer: asyncio.Handle | None = None
         self._out_of_time = f"timeout after {settings.timeout_ns / MS:.4g} ms"
 
     @property
@@ -267,6 +268,7 @@ class Prober:
             self._rounds.add(key, fresh[key], now + phase_ns)
         count, interval_ns = len(self._states), self.settings.interval_ns
         self._per_tick = 1 + -(-2 * count * self.tick_ns // interval_ns)
+        self._sparse = 2 * count * self.tick_ns <= interval_ns
         files = resource.getrlimit(resource.RLIMIT_NOFILE)[0] - FILES_KEPT_BACK
         if self._timer is not None:
             self._arm(now, until_tick(now, self.tick_ns))  # some may be due before the tick that was waited for
@@ -372,3 +374,7 @@ class Prober:
         if ok is not None:
             state.suspect = not ok
         self._results.append((state.target.key, ok, cause, now - attempt.started_ns, state.capacity))
+        if self._sparse and not self.in_flight and self._timer is not None:
+            # Nobody else is waited for: hand it on now, and sleep until the next one is due.
+            self._timer.cancel()
+            self._timer = asyncio.get_running_loop().call_soon(self._tick)

@@ -281,7 +281,7 @@ class Run:
                 seen = max([seen, *(row.id for row in rows)])
                 for text in self.history_lines(rows, screen):
                     screen.line(text)
-            await asyncio.sleep(0.1)
+            await asyncio.sleep(0.2)
 
     def history_lines(self, rows: Sequence[HistoryRow], screen: Steady) -> list[str]:
         """The lines of rows; where one of them makes none, those of the others, each by itself."""

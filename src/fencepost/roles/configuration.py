@@ -19,7 +19,7 @@ from fencepost.settings import Region
 
 log = logging.getLogger(__name__)
 
-FOLLOW_S = 0.5
+FOLLOW_S = 2.0
 """How soon another configuration is noticed: it seldom changes, and looking more often is most of what idling costs."""
 
 

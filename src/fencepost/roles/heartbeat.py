@@ -1,6 +1,7 @@
 """A role's sign of life in the store: who, which process, which version, how it is doing."""
 
 import asyncio
+import contextlib
 import logging
 import os
 import time
@@ -12,22 +13,20 @@ from fencepost.roles.loop import Condition
 log = logging.getLogger(__name__)
 
 EVERY_S = 5.0
-LOOK_S = 0.25
-"""A change of condition is told this soon."""
+REST_S = 0.25
+"""A change of condition is told at once, but no two signs of life come closer together than this."""
 
 
 async def beat(role: str, store: StorePort, condition: Condition, notify: str = "") -> None:
     """Beat until cancelled. A store that doesn't take the beat costs the beat, nothing else."""
-    told: tuple[str, str] = ("", "")
-    due = 0.0
     while True:
-        now = time.monotonic()
-        if now >= due or told != (condition.state, condition.error):
-            told, due = (condition.state, condition.error), now + EVERY_S
-            try:
-                await store.beat(
-                    Beat(role, os.getpid(), __version__, condition.state, condition.error, time.time_ns(), notify)
-                )
-            except PortError as error:
-                log.debug("no beat: %s", error)
-        await asyncio.sleep(LOOK_S)
+        condition.changed.clear()
+        try:
+            await store.beat(
+                Beat(role, os.getpid(), __version__, condition.state, condition.error, time.time_ns(), notify)
+            )
+        except PortError as error:
+            log.debug("no beat: %s", error)
+        await asyncio.sleep(REST_S)
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(condition.changed.wait(), EVERY_S - REST_S)

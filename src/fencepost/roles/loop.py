@@ -37,6 +37,8 @@ class Condition:
         self.state = "up"
         self.error = ""
         self.failing: dict[str, PortError] = {}
+        self.changed = asyncio.Event()
+        """Set whenever state or words change; whoever tells of them clears it."""
 
     def failed(self, call: str, error: PortError) -> bool:
         """Note a failure; whether it is news."""
@@ -60,6 +62,7 @@ class Condition:
             self.succeeded(call)
 
     def _sum_up(self) -> None:
+        self.changed.set()
         worst: PortError | None = next((e for e in self.failing.values() if isinstance(e, Misconfigured)), None)
         worst = worst or next(iter(self.failing.values()), None)
         if worst is None:

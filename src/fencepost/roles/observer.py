@@ -4,7 +4,7 @@ It shares no state with what it watches: no mirror, no store. Plain queries over
 RFC 7766 section 5), a whole look at an endpoint being its marker, its A and AAAA records, and its marker again.
 Judging is :mod:`fencepost.roles.status.promise_watch`'s; here are only questions and their pace.
 
-Each endpoint is looked at once a second, and when its domain's serial has moved (asked for each 100 ms), up to a bound
+Each endpoint is looked at once a second, and when its domain's serial has moved (asked for each 200 ms), up to a bound
 of queries; of more endpoints it takes the next ones in turn. One that was found empty, altered or in motion is looked
 at again each 20 ms. A question without an answer (timeout, SERVFAIL, REFUSED) says nothing about the endpoint: it is
 counted, and the look is dropped.
@@ -41,7 +41,7 @@ QUERIES_A_LOOK = 4
 AT_ONCE = 8
 """Looks under way at the same time; also so many unanswered ones in a row end a pass."""
 AGAIN_S = 0.02
-SERIAL_S = 0.1
+SERIAL_S = 0.2
 AGAIN_MOST = 16
 """So many endpoints are looked at again at the short interval."""
 WITNESS_TRIES = 3

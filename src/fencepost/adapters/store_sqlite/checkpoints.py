@@ -12,7 +12,7 @@ from fencepost.adapters.store_sqlite.database import Database
 from fencepost.ports import PortError
 
 log = logging.getLogger(__name__)
-LOOK_EACH_S = 0.25
+LOOK_EACH_S = 0.5
 COPY_FROM_BYTES = 4 * 1024 * 1024
 """From this size on the log is copied, waiting for nobody; it starts over at the next commit that meets no reader."""
 INSIST_FROM_BYTES = 64 * 1024 * 1024

@@ -1,4 +1,4 @@
-"""Wakes whoever waits for a change: a thread with a connection of its own that looks each 50 ms.
+"""Wakes whoever waits for a change: a thread with a connection of its own that looks each 80 ms.
 
 SQLite tells a connection, for 6 µs, whether another one has committed since it last looked (``PRAGMA
 data_version``). The connection is not the one that writes, so this process's own writes are noticed too. It has a
@@ -20,7 +20,7 @@ from fencepost.adapters.store_sqlite.writer import WriteLock
 from fencepost.core.instant import SECOND, Duration
 from fencepost.ports import PortError
 
-LOOK_EACH_S = 0.05
+LOOK_EACH_S = 0.08
 
 
 class Watch:
@@ -106,7 +106,7 @@ class Watch:
                 before, planned_before = now, planned
                 if not told:
                     break
-            time.sleep(LOOK_EACH_S)  # half the cost of waiting for the event, which at most ends 50 ms sooner
+            time.sleep(LOOK_EACH_S)  # half the cost of waiting for the event, which at most ends 80 ms sooner
         self._database.close()
 
     def _tell(self, *, plans_too: bool) -> bool:

@@ -1,8 +1,8 @@
 """How late an event loop runs its callbacks, as a percentile of time rather than of callbacks.
 
-A sampler asks to be called each 40 ms and notes by how much it was late. One stall of 5 s would be a single late call
+A sampler asks to be called each 80 ms and notes by how much it was late. One stall of 5 s would be a single late call
 among hundreds of punctual ones, and no percentile would show it. So a late call stands for all the calls that could
-not be made while the loop stood still, each 40 ms less late than the one before ("coordinated omission", as load
+not be made while the loop stood still, each 80 ms less late than the one before ("coordinated omission", as load
 generators know it).
 """
 
@@ -13,15 +13,15 @@ import time
 from collections import deque
 from collections.abc import Callable
 
-SAMPLE_NS = 40_000_000
+SAMPLE_NS = 80_000_000
 WINDOW_SAMPLES = 100
-"""Four seconds: the p99 then exceeds a limit as soon as a stall was longer than the limit and one sample."""
-TELL_EACH = 25
-"""Samples between two tellings: one second."""
+"""Eight seconds: the p99 then exceeds a limit as soon as a stall was longer than the limit and one sample."""
+TELL_EACH = 12
+"""Samples between two tellings: one second, nearly."""
 
 
 class LagWindow:
-    """The lateness of the last four seconds."""
+    """The lateness of the last eight seconds."""
 
     def __init__(self) -> None:
         self._samples: deque[int] = deque(maxlen=WINDOW_SAMPLES)
@@ -66,7 +66,7 @@ class LagSampler:
     def _sample(self) -> None:
         now = time.monotonic_ns()
         late_ns = now - self._due_ns
-        # On whole multiples of 40 ms, where the probers' ticks are too: a quiet checker wakes once for all of them.
+        # On whole multiples of 80 ms, where the probers' ticks are too: a quiet checker wakes once for all of them.
         wait_ns = SAMPLE_NS - now % SAMPLE_NS
         wait_ns += SAMPLE_NS if wait_ns < SAMPLE_NS // 2 else 0
         self._due_ns = now + wait_ns

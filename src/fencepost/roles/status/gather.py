@@ -301,14 +301,18 @@ def observed(observer: "Observer", now_ns: Instant | None) -> ObserverFacts:
 
 def read_processes(held: Mapping[str, Any]) -> tuple[dict[str, Process], Instant]:
     """What ``processes.json`` holds, and when its supervisor started (0: it doesn't run); a dead one's word is void."""
-    started = started_at(held.get("supervisor"))
+    try:
+        booted = booted_at()
+    except (OSError, ValueError):
+        return {}, 0
+    started = started_at(held.get("supervisor"), booted)
     if not started:
         return {}, 0
     try:
         found = msgspec.convert(held.get("processes", {}), type=dict[str, Process])
     except msgspec.ValidationError:
         return {}, started
-    return {name: structs.replace(each, started=started_at(each.pid)) for name, each in found.items()}, started
+    return {name: structs.replace(each, started=started_at(each.pid, booted)) for name, each in found.items()}, started
 
 
 def stuck_writer(held: Mapping[str, Any]) -> tuple[int, float] | None:
@@ -355,17 +359,21 @@ def alive(pid: int) -> bool:
         return True
 
 
-def started_at(pid: object) -> Instant:
+def booted_at() -> Instant:
+    """When this machine started (nanoseconds since 1970, to 10 ms). Raises OSError or ValueError without /proc."""
+    return time.time_ns() - int(float(Path("/proc/uptime").read_text().split()[0]) * SECOND)
+
+
+def started_at(pid: object, booted: Instant) -> Instant:
     """When a process started (nanoseconds since 1970, to 10 ms); 0 if there is none. proc_pid_stat(5), field 22."""
     if not isinstance(pid, int) or pid <= 0:
         return 0
     try:
         stat = Path(f"/proc/{pid}/stat").read_text()
-        uptime = float(Path("/proc/uptime").read_text().split()[0])
     except (OSError, ValueError):
         return 0
     ticks = int(stat.rpartition(")")[2].split()[19])
-    return max(1, time.time_ns() - int((uptime - ticks / 100) * SECOND))
+    return max(1, booted + ticks * (SECOND // 100))
 
 
 def load_processes(folder: Path) -> dict[str, Any]:
