@@ -22,7 +22,7 @@ FIRST, ONE, OTHER, ENACTOR = "target/127.0.2.1", "target/127.0.3.1", "target/127
 
 def standing(budget: float = 2.0, out: int = 0, next_s: float | None = None) -> Status:
     """The sample with so much budget left and so many out."""
-    pool = PoolStatus("web", 6, 6 - out, out, 0, out, 0, None, False, 2, 3, budget, next_s)
+    pool = PoolStatus("web", 6, 6 - out, out, 0, out, 0, None, False, 2, 3, budget, next_s, max_out_targets=2)
     return structs.replace(compose(Facts(REGION, 1, "api")), pools=(pool,))
 
 

@@ -79,7 +79,7 @@ class Tries(Struct):
             return []
         longest = leaves_dns_ns(pool)[1]
         may = may_leave(stands, pool)
-        why = why_kept(stands, pool)
+        why = why_kept(stands)
         address, pid = self.first
         tried = pid not in pids.values()
         leaves = f"{address} leaves within {spoken(longest)}"
@@ -94,16 +94,15 @@ class Tries(Struct):
 
 def may_leave(stands: PoolStatus, pool: Pool) -> int:
     """How many targets of average weight automation may still take out now; 0 where that isn't known."""
-    if stands.budget is None or stands.max_out is None or stands.targets == 0:
+    if stands.budget is None or stands.max_out_targets is None or stands.targets == 0:
         return 0
     each = sum(target.counts for target in pool.targets) / len(pool.targets)
-    return max(0, min(int(stands.budget / each + 1e-6), int(stands.max_out / each + 1e-6) - (stands.out or 0)))
+    return max(0, min(int(stands.budget / each + 1e-6), stands.max_out_targets - (stands.out or 0)))
 
 
-def why_kept(stands: PoolStatus, pool: Pool) -> str:
+def why_kept(stands: PoolStatus) -> str:
     """The limit that is reached."""
-    each = sum(target.counts for target in pool.targets) / len(pool.targets)
-    if stands.max_out is not None and stands.max_out / each - (stands.out or 0) < 1:
+    if stands.max_out_targets is not None and stands.max_out_targets <= (stands.out or 0):
         return "max_out is reached"
     if stands.budget_next_s is None:
         return "the budget pays for one"
