@@ -14,6 +14,7 @@ from pathlib import Path
 
 from bench.figures import FILE, tell, told
 from fencepost.explorer.explore import Explorer
+from fencepost.explorer.region_model import RegionModel
 from fencepost.explorer.result import tell as tell_result
 from fencepost.world.faults import Fault
 from fencepost.world.region import Shape
@@ -30,7 +31,7 @@ def measure(name: str) -> None:
     """Explore one region and print its figures; alone in its process, so that the memory is its own."""
     shape, reduce = SHAPES[name]
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    result = Explorer(shape, reduce=reduce).run()
+    result = Explorer(RegionModel(shape, reduce=reduce)).run()
     grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024
     words = f"{result.states:,} states"
     tell(f"{name}: states a second", result.states / result.cpu_s, "/CPU s", words)

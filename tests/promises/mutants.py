@@ -23,7 +23,8 @@ from fencepost.core.traffic.dns_planner import DnsPlanner, Ground
 from fencepost.core.zone import Change, Live
 from fencepost.world import calls
 from fencepost.world.faults import Fault
-from fencepost.world.region import Move, Shape, Shared, Slot
+from fencepost.world.model import Move
+from fencepost.world.region import Shape, Shared, Slot
 
 Patch = tuple[Any, str, Callable[..., Any]]
 

@@ -6,6 +6,7 @@ import pytest
 
 from fencepost.explorer.command import explore
 from fencepost.explorer.explore import Explorer
+from fencepost.explorer.region_model import RegionModel
 from fencepost.explorer.result import Result, Step, document, tell
 from fencepost.world.faults import MEANING, NINE, Fault
 from fencepost.world.region import Shape
@@ -62,7 +63,7 @@ def test_ctrl_c_ends_an_exploration_with_what_it_has() -> None:
         seen.append((states, depth))
         raise KeyboardInterrupt
 
-    result = Explorer(Shape(2, 1, budget=((Fault.INPUT, 1),)), progress=progress).run()
+    result = Explorer(RegionModel(Shape(2, 1, budget=((Fault.INPUT, 1),))), progress=progress).run()
     assert result.verdict == "unfinished"
     assert seen == [(1, 0)]
 

@@ -8,6 +8,7 @@ from msgspec import structs
 
 from fencepost.explorer.explore import Explorer
 from fencepost.explorer.lean import Lean
+from fencepost.explorer.region_model import RegionModel
 from fencepost.explorer.result import Result, tell
 from fencepost.world.faults import FURTHER, MEANING, NINE, Fault
 from fencepost.world.region import Shape, Shared
@@ -68,7 +69,7 @@ def holds(result: Result, explored: Shape) -> None:
 def test_two_enactors_and_a_planner_keep_every_promise(faults: Faults) -> None:
     """never_empty, never_backward, never_torn, hold_stands, inputs_never_backward, converges: each move alone."""
     explored = shape(2, 1, faults, inputs=2)
-    result = Explorer(explored).run()
+    result = Explorer(RegionModel(explored)).run()
     holds(result, explored)
     assert result.sometimes["fenced"] > 0
     assert any(result.sometimes.get(f"plan {number} published", 0) for number in (4, 5, 6))
@@ -78,7 +79,7 @@ def test_two_enactors_and_a_planner_keep_every_promise(faults: Faults) -> None:
 def test_two_enactors_and_two_planners_keep_every_promise(faults: Faults) -> None:
     """The same with planners that race: each of nine moves alone, a withdrawal, changes of inputs, 4 plans or more."""
     explored = shape(2, 2, faults, inputs=1 if Fault.RELEASE in faults else 2)
-    result = Explorer(explored).run()
+    result = Explorer(RegionModel(explored)).run()
     holds(result, explored)
     assert result.sometimes["outrun"] > 0
     assert any(result.sometimes.get(f"plan {number} published", 0) for number in (4, 5, 6, 7))
@@ -89,14 +90,14 @@ def test_two_enactors_and_two_planners_keep_every_promise(faults: Faults) -> Non
 def test_one_enactor_is_enough(faults: Faults, planners: int) -> None:
     """converges: any one of the enactors, whatever became of the others, with one planner or two."""
     explored = shape(1, planners, faults)
-    holds(Explorer(explored).run(), explored)
+    holds(Explorer(RegionModel(explored)).run(), explored)
 
 
 @pytest.mark.parametrize("faults", [(), *NINE, *FURTHER], ids=name_of)
 def test_the_janitor_spares_what_is_live_newest_or_pinned(faults: Faults) -> None:
     """cleanup_spares_live: October 2025, step 4, was a clean-up that judged by age; here rows go and none is missed."""
     explored = shape(1, 1, faults, janitors=1)
-    result = Explorer(explored).run()
+    result = Explorer(RegionModel(explored)).run()
     holds(result, explored)
     assert result.sometimes["row deleted"] > 0
 
@@ -105,7 +106,7 @@ def test_the_janitor_spares_what_is_live_newest_or_pinned(faults: Faults) -> Non
 def test_the_janitor_spares_what_a_second_enactor_may_still_write(faults: Faults) -> None:
     """cleanup_spares_live with a late enactor beside, whose older row must not be missed."""
     explored = shape(2, 1, faults, janitors=1)
-    result = Explorer(explored).run()
+    result = Explorer(RegionModel(explored)).run()
     holds(result, explored)
     assert result.sometimes["row deleted"] > 0
 
@@ -114,7 +115,7 @@ def test_the_janitor_spares_what_a_second_enactor_may_still_write(faults: Faults
 def test_a_repair_heals_with_every_planner_dead(faults: Faults) -> None:
     """converges, where only enactors live: what a hold's marker carries is put back (October 2025, step 5)."""
     explored = Shape(2, 0, budget=tuple((fault, 1) for fault in faults))
-    result = Explorer(explored).run()
+    result = Explorer(RegionModel(explored)).run()
     assert result.verdict == "holds", tell(result)
     assert result.sometimes["healed a hold"] > 0
 
@@ -122,7 +123,7 @@ def test_a_repair_heals_with_every_planner_dead(faults: Faults) -> None:
 def test_records_heal_while_the_store_is_away() -> None:
     """The store may sit behind the very endpoint that is empty: the local file heals without it."""
     faults = (Fault.EMPTIED, Fault.STORE_AWAY)
-    result = Explorer(Shape(1, 1, budget=tuple((fault, 1) for fault in faults))).run()
+    result = Explorer(RegionModel(Shape(1, 1, budget=tuple((fault, 1) for fault in faults)))).run()
     assert result.verdict == "holds", tell(result)
     assert result.sometimes["healed without the store"] > 0
 
@@ -130,7 +131,7 @@ def test_records_heal_while_the_store_is_away() -> None:
 def test_two_endpoints_share_a_transaction_and_keep_every_promise() -> None:
     """A batch of two applies whole or not at all, whoever races."""
     explored = Shape(2, 1, endpoints=2, budget=((Fault.INPUT, 1), (Fault.WITHDRAW, 1), (Fault.MARKER_DELETED, 1)))
-    result = Explorer(explored).run()
+    result = Explorer(RegionModel(explored)).run()
     assert result.verdict == "holds", tell(result)
     assert result.sometimes["fenced"] > 0
 
@@ -138,7 +139,7 @@ def test_two_endpoints_share_a_transaction_and_keep_every_promise() -> None:
 def test_three_enactors_keep_every_promise() -> None:
     """One enactor a failure zone, as in production."""
     explored = shape(3, 1, ())
-    holds(Explorer(explored).run(), explored)
+    holds(Explorer(RegionModel(explored)).run(), explored)
 
 
 def test_the_known_limit_is_found() -> None:
@@ -148,7 +149,7 @@ def test_the_known_limit_is_found() -> None:
     saw the first applies to the second. Should this ever hold, the limit is gone and the page is to say so.
     """
     faults = ((Fault.INPUT, 1), (Fault.UNMARKED, 2), (Fault.ADOPT, 2))
-    result = Explorer(Shape(2, 1, budget=faults)).run()
+    result = Explorer(RegionModel(Shape(2, 1, budget=faults))).run()
     assert (result.verdict, result.promise) == ("violated", "never_backward")
     by_hand = [step.what for step in result.story if step.who == "outside"]
     assert by_hand.count(MEANING[Fault.UNMARKED]) == 2
@@ -160,7 +161,7 @@ def test_the_known_limit_is_found() -> None:
 def test_pairs_of_moves_keep_every_promise(faults: Faults) -> None:
     """Any two of the nine moves, or one of them twice, with two enactors and a planner: up to 2.7 million states."""
     counted = {Fault.INPUT: 1, Fault.WITHDRAW: 1} | {fault: faults.count(fault) for fault in faults}
-    result = Explorer(Shape(2, 1, budget=tuple(counted.items()))).run(PAIRS_MOST)
+    result = Explorer(RegionModel(Shape(2, 1, budget=tuple(counted.items())))).run(PAIRS_MOST)
     assert result.verdict == "holds", tell(result)
 
 
@@ -175,7 +176,7 @@ def test_forgetting_what_cannot_matter_loses_no_state(faults: Faults) -> None:
     many = (Fault.REPAIR, Fault.ADOPT, Fault.BRIEF_REPAIR)
     withdrawn = () if any(fault in many for fault in faults) else ((Fault.WITHDRAW, 1),)
     explored = Shape(2, 1, budget=((Fault.INPUT, 1), *withdrawn, *((fault, 1) for fault in faults)))
-    whole, lean = Explorer(explored, reduce=False), Explorer(explored)
+    whole, lean = Explorer(RegionModel(explored, reduce=False)), Explorer(RegionModel(explored))
     assert whole.run().verdict == lean.run().verdict == "holds"
     forget = Lean(explored)
     assert {gist(s, forget) for s in whole.worlds.shareds} == {gist(s, forget) for s in lean.worlds.shareds}
@@ -185,7 +186,7 @@ def test_forgetting_what_cannot_matter_loses_no_state(faults: Faults) -> None:
 def test_equal_parts_may_be_exchanged() -> None:
     """Symmetry: told apart or not, equal enactors reach the same shared states."""
     explored = shape(2, 1, (Fault.CRASH,))
-    apart, alike = Explorer(explored, symmetry=False), Explorer(explored)
+    apart, alike = Explorer(RegionModel(explored), symmetry=False), Explorer(RegionModel(explored))
     assert apart.run().verdict == alike.run().verdict == "holds"
     assert set(apart.worlds.shareds) == set(alike.worlds.shareds)
     assert len(alike.parent) < len(apart.parent) <= 2 * len(alike.parent)
@@ -193,5 +194,5 @@ def test_equal_parts_may_be_exchanged() -> None:
 
 def test_two_runs_are_equal() -> None:
     """No chance: the same shape gives the same states, steps and story."""
-    first, second = (Explorer(shape(2, 1, (Fault.CRASH,))).run() for _ in range(2))
+    first, second = (Explorer(RegionModel(shape(2, 1, (Fault.CRASH,)))).run() for _ in range(2))
     assert structs.replace(first, cpu_s=0) == structs.replace(second, cpu_s=0)

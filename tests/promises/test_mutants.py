@@ -4,6 +4,7 @@ import pytest
 from mutants import MUTANTS, Mutant
 
 from fencepost.explorer.explore import Explorer
+from fencepost.explorer.region_model import RegionModel
 from fencepost.explorer.result import Result, tell
 
 MOST = 150_000
@@ -11,7 +12,7 @@ MOST = 150_000
 
 def explored(mutant: Mutant, *, reduce: bool) -> Result:
     """The mutant's region, explored wholly or to the first violation."""
-    return Explorer(mutant.shape, reduce=reduce).run(MOST)
+    return Explorer(RegionModel(mutant.shape, reduce=reduce)).run(MOST)
 
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=[mutant.rule for mutant in MUTANTS])

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
 
 from fencepost.explorer.explore import MOST, Explorer, Progress
+from fencepost.explorer.region_model import RegionModel
 from fencepost.explorer.result import Result
 from fencepost.world.faults import FURTHER, NINE, Fault
 from fencepost.world.region import ASKED, Shape
@@ -45,7 +46,7 @@ def explore(
             counted[fault] = counted.get(fault, 0) + 1
         budget = tuple((fault, count) for fault, count in counted.items() if count)
         shape = Shape(enactors, planners, janitors, endpoints, budget=budget)
-        results.append(Explorer(shape, symmetry=symmetry, reduce=reduce, progress=progress).run(most))
+        results.append(Explorer(RegionModel(shape, reduce=reduce), symmetry=symmetry, progress=progress).run(most))
         if results[-1].verdict == "violated":
             break
     return results

@@ -8,13 +8,12 @@ steps alone.
 import time
 from array import array
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import Generic, TypeAlias
 
 from fencepost.explorer.reach import reaching
 from fencepost.explorer.result import Result, Step
 from fencepost.explorer.worlds import BITS, MASK, Worlds
-from fencepost.world.goals import converged, near_the_end
-from fencepost.world.region import Shape
+from fencepost.world.model import Model, P, S
 
 Progress: TypeAlias = Callable[[int, int], None]
 """Called with the number of states and the depth so far."""
@@ -23,18 +22,16 @@ PROGRESS_EACH = 50_000
 MOST = 5_000_000
 
 
-class Explorer:
+class Explorer(Generic[P, S]):
     """One exploration. ``progress`` is called each 50,000 states.
 
-    ``symmetry=False`` tells equal parts apart; ``reduce=False`` forgets nothing (see :mod:`fencepost.explorer.lean`).
+    ``symmetry=False`` tells equal parts apart.
     """
 
-    def __init__(
-        self, shape: Shape, *, symmetry: bool = True, reduce: bool = True, progress: Progress | None = None
-    ) -> None:
-        self.shape = shape
+    def __init__(self, model: Model[P, S], *, symmetry: bool = True, progress: Progress | None = None) -> None:
+        self.model = model
         self.progress = progress
-        self.worlds = Worlds(shape, symmetry=symmetry, reduce=reduce)
+        self.worlds = Worlds(model, symmetry=symmetry)
         self.seen = {self.worlds.first: 0}
         self.parent = array("i", [-1])
         self.begins = array("I")
@@ -56,7 +53,7 @@ class Explorer:
         self.begins.append(len(self.targets))
         states = len(self.seen)
         verdict, promise, story = self.verdict(finished=not frontier)
-        sometimes = dict(self.worlds.sometimes + self.worlds.lean.sometimes)
+        sometimes = dict(self.worlds.sometimes + self.model.sometimes)
         spent = time.process_time() - began
         return Result(
             verdict,
@@ -67,8 +64,8 @@ class Explorer:
             spent,
             story,
             sometimes,
-            region=describe(self.shape),
-            faults=tuple(fault.value for fault, count in self.shape.budget if count),
+            region=self.model.title(),
+            faults=self.model.faults(),
         )
 
     def level(self, frontier: list[int], most: int) -> list[int]:
@@ -123,12 +120,12 @@ class Explorer:
             return "violated", promise, self.story(order, before, after)
         if not finished:
             return "unfinished", "", ()
-        goal = [converged(shared, planned=self.shape.planners > 0) for shared in self.worlds.shareds]
+        goal = [self.model.converged(shared) for shared in self.worlds.shareds]
         top = self.worlds.top
         goals = [number for number, world in enumerate(order) if goal[world >> top]]
         reaches = reaching(len(order), self.begins, self.targets, goals)
         for number, reached in enumerate(reaches):
-            if not reached and not near_the_end(self.worlds.shareds[order[number] >> top]):
+            if not reached and not self.model.excused(self.worlds.shareds[order[number] >> top]):
                 return "violated", "converges", self.story(order, self.parent[number], number) if number else ()
         return "holds", "", ()
 
@@ -141,12 +138,3 @@ class Explorer:
             at = self.parent[at]
         path.reverse()
         return self.worlds.told([order[number] for number in path])
-
-
-def describe(shape: Shape) -> str:
-    """A shape in words."""
-    parts = [(shape.enactors, "enactor"), (shape.planners, "planner"), (shape.janitors, "janitor")]
-    words = [f"{count} {word}{'s' * (count > 1)}" for count, word in parts if count]
-    if shape.stores > 1:
-        words.append(f"each for {shape.stores} stores")
-    return ", ".join([*words, f"{shape.endpoints} endpoint{'s' * (shape.endpoints > 1)}"])

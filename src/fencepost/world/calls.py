@@ -30,7 +30,8 @@ from fencepost.core.record_set import record_digest
 from fencepost.core.store import Plan, Row, Tables
 from fencepost.core.zone import Batch, Live
 from fencepost.world.faults import Fault
-from fencepost.world.region import NOTHING_READ, Move, Shared, Slot, advance, fresh, placed
+from fencepost.world.model import Move
+from fencepost.world.region import NOTHING_READ, Shared, Slot, advance, fresh, placed
 
 STORE_CALLS = (ReadRows, ReadHead, ReadInputs, ReadSpent)
 """Calls that a store which is away doesn't answer, and that change nothing."""

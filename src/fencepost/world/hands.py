@@ -11,7 +11,8 @@ from fencepost.core.store import Head, Order, Row, Tables, Wanted
 from fencepost.core.zone import Change
 from fencepost.world.calls import fly, spend
 from fencepost.world.faults import MEANING, Fault
-from fencepost.world.region import ASKED, OWNER, REPAIRS, STRANGE, Move, Shared, life
+from fencepost.world.model import Move
+from fencepost.world.region import ASKED, OWNER, REPAIRS, STRANGE, Shared, life
 
 LASTS_S = 100
 """How long a hold with an end lasts, seconds: far more than pass while holds are placed."""

@@ -107,20 +107,6 @@ class Slot(NamedTuple):
         return (type(self.decider), structs.astuple(self.decider), self.mirror, self.pending, self.file, self.store)
 
 
-class Move(NamedTuple):
-    """One step: what it was, what it led to, the promise it broke, and whether it is the part's own (no fault in it).
-
-    ``event`` names what a promise's "sometimes" partner waits for: "fenced", "healed", "adopted" and so on.
-    """
-
-    label: str
-    slot: Slot | None
-    shared: Shared
-    broken: str | None = None
-    calm: bool = True
-    event: str = ""
-
-
 class Shape(Struct, frozen=True, gc=False):
     """How big a region: parts (of each store), endpoints, stores, the last plan number; what may happen how often."""
 
@@ -135,6 +121,15 @@ class Shape(Struct, frozen=True, gc=False):
     def may(self, *faults: Fault) -> bool:
         """Whether any of these may happen at all."""
         return any(fault in faults and count for fault, count in self.budget)
+
+
+def title(shape: Shape) -> str:
+    """A shape in words."""
+    parts = [(shape.enactors, "enactor"), (shape.planners, "planner"), (shape.janitors, "janitor")]
+    words = [f"{count} {word}{'s' * (count > 1)}" for count, word in parts if count]
+    if shape.stores > 1:
+        words.append(f"each for {shape.stores} stores")
+    return ", ".join([*words, f"{shape.endpoints} endpoint{'s' * (shape.endpoints > 1)}"])
 
 
 def names(shape: Shape) -> tuple[str, ...]:
