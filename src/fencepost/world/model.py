@@ -1,4 +1,4 @@
-"""What a model is to those who walk it: parts, something shared, and the moves that lead from one situation to the next.
+"""What a model is to those who walk it: parts, something shared, and moves from one situation to the next.
 
 The explorer takes every move, the simulator one at a time. Neither knows what the parts are: a model says. The parts of
 one kind are interchangeable, whatever their names.
