@@ -1,41 +1,43 @@
 """Every interleaving of a region's moves, to a bound: breadth first, so the first violation found is a shortest one.
 
-The worlds are integers (:mod:`fencepost.explorer.worlds`), each step of which runs the real deciders once. After the
-search the graph itself answers `converges`: from every state reached, the goal must be reachable by the parts' own
-steps alone.
+The worlds are rows of integers (:mod:`fencepost.explorer.worlds`), each step of which runs the real deciders once, and
+a whole front of them is taken on at a time. After the search the graph itself answers `converges`: from every state
+reached, the goal must be reachable by the parts' own steps alone, and no schedule that lets every part go on may keep
+them from it for ever.
 """
 
 import time
-from array import array
 from collections.abc import Callable
 from typing import Generic, TypeAlias
 
-from fencepost.explorer.reach import reaching
+import numpy as np
+
+from fencepost.explorer.graph import Graph
+from fencepost.explorer.known import Ints, Known
 from fencepost.explorer.result import Result, Step
-from fencepost.explorer.worlds import BITS, MASK, Worlds
+from fencepost.explorer.worlds import OUTSIDE, Worlds
 from fencepost.world.model import Model, P, S
 
 Progress: TypeAlias = Callable[[int, int], None]
 """Called with the number of states and the depth so far."""
 
-PROGRESS_EACH = 50_000
-MOST = 5_000_000
+AT_ONCE = 1 << 15
+MOST = 30_000_000
+
+STUCK = "no step of the parts leads there any more"
+ROUND = "the parts may go round for ever without getting there, though each goes on"
 
 
 class Explorer(Generic[P, S]):
-    """One exploration. ``progress`` is called each 50,000 states.
-
-    ``symmetry=False`` tells equal parts apart.
-    """
+    """One exploration. ``progress`` is called after each 32,768 states. ``symmetry=False`` tells equal parts apart."""
 
     def __init__(self, model: Model[P, S], *, symmetry: bool = True, progress: Progress | None = None) -> None:
         self.model = model
         self.progress = progress
         self.worlds = Worlds(model, symmetry=symmetry)
-        self.seen = {self.worlds.first: 0}
-        self.parent = array("i", [-1])
-        self.begins = array("I")
-        self.targets = array("I")
+        self.known = Known(1 + self.worlds.count)
+        self.parents: list[Ints] = [np.array([-1], np.int32)]
+        self.graph = Graph()
         self.transitions = 0
         self.depth = 0
         self.broken: tuple[int, int, str] | None = None
@@ -43,98 +45,88 @@ class Explorer(Generic[P, S]):
     def run(self, most: int = MOST) -> Result:
         """Explore until about ``most`` states are known. Ctrl-C ends it with the result so far."""
         began = time.process_time()
-        frontier = [self.worlds.first]
+        self.known.reserve(most)
+        self.known.add(self.worlds.first)
+        first, finished = 0, False
         try:
-            while frontier and self.broken is None and len(self.seen) < most:
-                frontier = self.level(frontier, most)
-                self.depth += 1
+            while self.broken is None and self.known.size <= most:
+                end = self.known.size
+                if first == end:
+                    finished = True
+                    break
+                self.level(first, end, most)
+                first, self.depth = end, self.depth + 1
         except KeyboardInterrupt:
-            frontier = [self.worlds.first]
-        self.begins.append(len(self.targets))
-        states = len(self.seen)
-        verdict, promise, story = self.verdict(finished=not frontier)
-        sometimes = dict(self.worlds.sometimes + self.model.sometimes)
-        spent = time.process_time() - began
+            self.broken = None
+        verdict, promise, why, story = self.verdict(finished=finished)
         return Result(
             verdict,
             promise,
-            states,
+            self.known.size,
             self.transitions,
-            max(0, self.depth - 1),
-            spent,
+            max(0, self.depth - 1) if finished else self.depth,
+            time.process_time() - began,
             story,
-            sometimes,
+            dict(self.worlds.sometimes + self.model.sometimes),
             region=self.model.title(),
             faults=self.model.faults(),
+            why=why,
         )
 
-    def level(self, frontier: list[int], most: int) -> list[int]:
-        """Take every step from the worlds of ``frontier``, the deepest known; the new worlds. Ends at ``most``."""
-        worlds, seen, parent, begins, targets = self.worlds, self.seen, self.parent, self.begins, self.targets
-        reached: list[int] = []
-        steps, outside, pack, relook = worlds.steps, worlds.outside, worlds.pack, worlds.relook
-        shifts, top, transitions = worlds.shifts, worlds.top, 0
-        for at, world in enumerate(frontier, len(begins)):
-            if self.broken is not None or len(seen) >= most:
-                break
-            if at % PROGRESS_EACH == 0 and self.progress is not None:
-                self.progress(len(seen), self.depth)
-            begins.append(len(targets))
-            shared = world >> top
-            ids = [world >> shift & MASK for shift in shifts]
-            for place in range(-1, len(ids)):
-                if place < 0:
-                    found = outside.get(shared)
-                    if found is None:
-                        found = worlds.outside_steps(shared)
-                else:
-                    found = steps.get(shared << BITS | ids[place])
-                    if found is None:
-                        found = worlds.slot_steps(ids[place], shared)
-                each = iter(found)
-                for slot, shared_after, stirs, calm, wrong in zip(each, each, each, each, each, strict=False):
-                    after_ids = ids.copy()
-                    if place >= 0:
-                        after_ids[place] = slot
-                    after = relook(after_ids, shared_after) if stirs else pack(after_ids, shared_after)
-                    transitions += 1
-                    number = seen.get(after)
-                    if number is None:
-                        number = seen[after] = len(seen)
-                        reached.append(after)
-                        parent.append(at)
-                    if calm and place >= 0:
-                        targets.append(number)
-                    if wrong and self.broken is None:
-                        self.broken = (at, number, wrong)
-        self.transitions += transitions
-        return reached if self.broken is None and len(seen) < most else frontier
+    def level(self, first: int, end: int, most: int) -> None:
+        """Take every step from the states ``first`` to ``end``, the deepest known."""
+        for begin in range(first, end, AT_ONCE):
+            if self.broken is not None or self.known.size > most:
+                return
+            if self.progress is not None:
+                self.progress(self.known.size, self.depth)
+            self.take(begin, min(begin + AT_ONCE, end))
 
-    def verdict(self, *, finished: bool) -> tuple[str, str, tuple[Step, ...]]:
-        """Verdict, broken promise and story. What only the search needed is let go of first."""
-        order = list(self.seen)
-        for spent in (self.seen, self.worlds.steps, self.worlds.outside):
-            spent.clear()
+    def take(self, begin: int, end: int) -> None:
+        """Take every step from some states: new worlds become known, the parts' own steps are kept as edges."""
+        steps = self.worlds.expand(self.known.rows[begin:end])
+        numbers, new = self.known.add(steps.rows)
+        self.transitions += len(numbers)
+        self.parents.append((steps.source[new] + begin).astype(np.int32))
+        own = steps.label != OUTSIDE
+        self.graph.add(begin, end, steps.source[own], numbers[own], steps.label[own])
+        wrong = np.flatnonzero(steps.broken)
+        if len(wrong):
+            at = int(wrong[0])
+            promise = self.worlds.promises[int(steps.broken[at])]
+            self.broken = (int(steps.source[at]) + begin, int(numbers[at]), promise)
+
+    def verdict(self, *, finished: bool) -> tuple[str, str, str, tuple[Step, ...]]:
+        """Verdict, broken promise, why (of `converges`), and story. What only the search needed is let go of first."""
+        self.known.forget_hashes()
         if self.broken is not None:
             before, after, promise = self.broken
-            return "violated", promise, self.story(order, before, after)
+            return "violated", promise, "", self.story(before, after)
         if not finished:
-            return "unfinished", "", ()
-        goal = [self.model.converged(shared) for shared in self.worlds.shareds]
-        top = self.worlds.top
-        goals = [number for number, world in enumerate(order) if goal[world >> top]]
-        reaches = reaching(len(order), self.begins, self.targets, goals)
-        for number, reached in enumerate(reaches):
-            if not reached and not self.model.excused(self.worlds.shareds[order[number] >> top]):
-                return "violated", "converges", self.story(order, self.parent[number], number) if number else ()
-        return "holds", "", ()
+            return "unfinished", "", "", ()
+        shareds = self.known.rows[: self.known.size, 0]
+        goal = self.worlds.over_shareds(self.model.converged)[shareds]
+        excused = self.worlds.over_shareds(self.model.excused)[shareds]
+        for why, states in (
+            (STUCK, ~self.graph.reaching(goal) & ~excused),
+            (ROUND, self.graph.going_round(~goal & ~excused, sorted(set(self.worlds.kinds)))),
+        ):
+            if states.any():
+                number = int(states.argmax())
+                return "violated", "converges", why, self.story(self.parent(number), number) if number else ()
+        return "holds", "", "", ()
 
-    def story(self, order: list[int], before: int, after: int) -> tuple[Step, ...]:
-        """The way to state ``after`` through ``before``, told move by move; ``order`` is every state's world."""
+    def parent(self, number: int) -> int:
+        """The state from which this one was first reached; -1 for the first."""
+        if len(self.parents) > 1:
+            self.parents = [np.concatenate(self.parents)]
+        return int(self.parents[0][number])
+
+    def story(self, before: int, after: int) -> tuple[Step, ...]:
+        """The way to state ``after`` through ``before``, told move by move."""
         path = [after]
-        at = before
-        while at >= 0:
-            path.append(at)
-            at = self.parent[at]
+        while before >= 0:
+            path.append(before)
+            before = self.parent(before)
         path.reverse()
-        return self.worlds.told([order[number] for number in path])
+        return self.worlds.told([self.known.rows[number].tolist() for number in path])

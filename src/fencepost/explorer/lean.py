@@ -9,7 +9,8 @@ shared). ``tests/promises/test_explorer.py`` checks that too: with and without t
   numbers rise and each store has its own identity. It is as good as one that starts over.
 - *A spent write.* Without a hand that takes markers away, each applied write makes a marker higher in (generation,
 write   count), so what a write had seen never comes back once it has changed. The write will be refused: it is as good
-as   refused; in flight, as good as lost. The same goes for an enactor that goes on from an old read of DNS.
+as   refused; in flight, as good as lost. The same goes for an enactor that goes on from an old read of DNS; also from a torn
+  one, unless hands change records: its marker was the newest once, and beside it these records will never stand.
 - *Older rows* are read only where an unmarked set stands, for rollback, and by the janitor.
 - *Local files* are read only where records don't match their marker, or lost it: by a careless hand.
 - *When a row was made* matters for how long the janitor keeps it; the explored one keeps nothing.
@@ -22,16 +23,17 @@ from msgspec import structs
 from fencepost.core import zone
 from fencepost.core.effects import Commit, Publish, ReadDns, ReadHead, ReadRows
 from fencepost.core.fence import Marker
-from fencepost.core.store import Row, Tables
+from fencepost.core.store import Head, Row, Tables
 from fencepost.core.traffic.dns_enactor import DnsEnactor
 from fencepost.core.traffic.dns_planner import DnsPlanner
 from fencepost.core.zone import Batch
 from fencepost.world.faults import Fault
 from fencepost.world.region import NOTHING_READ, Shape, Shared, Slot, enactor, fresh
+from fencepost.world.tears import Rest
 
-HANDS_ON_MARKERS = (Fault.MARKER_DELETED, Fault.BOTH, Fault.UNMARKED)
-HANDS_ON_RECORDS = (Fault.EMPTIED, Fault.MARKER_DELETED, Fault.ALTERED, Fault.UNMARKED)
-READERS_OF_OLD_ROWS = (Fault.MARKER_DELETED, Fault.UNMARKED, Fault.ROLLBACK)
+HANDS_ON_MARKERS = (Fault.MARKER_DELETED, Fault.BOTH, Fault.UNMARKED, Fault.STRANGER)
+HANDS_ON_RECORDS = (Fault.EMPTIED, Fault.MARKER_DELETED, Fault.ALTERED, Fault.UNMARKED, Fault.STRANGER)
+READERS_OF_OLD_ROWS = (Fault.MARKER_DELETED, Fault.UNMARKED, Fault.STRANGER, Fault.TORN, Fault.ROLLBACK)
 
 
 class Lean:
@@ -40,9 +42,10 @@ class Lean:
     def __init__(self, shape: Shape, *, on: bool = True) -> None:
         self.on = on
         self.single = shape.endpoints == 1
-        self.spends = self.single and shape.stores == 1 and not shape.may(*HANDS_ON_MARKERS)
+        torn = shape.may(Fault.TORN) and shape.may(*HANDS_ON_RECORDS)
+        self.spends = self.single and shape.stores == 1 and not shape.may(*HANDS_ON_MARKERS) and not torn
         self.old_rows = shape.janitors > 0 or shape.may(*READERS_OF_OLD_ROWS)
-        self.files = shape.may(*HANDS_ON_RECORDS)
+        self.files = shape.may(*HANDS_ON_RECORDS, Fault.TORN)
         self.sometimes: Counter[str] = Counter()
 
     def shared(self, shared: Shared) -> Shared:
@@ -75,7 +78,7 @@ class Lean:
     def enactor(self, slot: Slot, shared: Shared) -> Slot:
         """An enactor: no counters, no file, no spent write, as far as the shape allows."""
         if not self.files and any(slot.file):
-            slot = slot._replace(file=(None,) * len(slot.file))
+            slot = slot._replace(file=(None,) * len(slot.file), first=(None,) * len(slot.first))
         if self.single:
             slot = slot._replace(decider=enactor())
         if self.spends:
@@ -87,7 +90,9 @@ class Lean:
     def planner(self, slot: Slot, decider: DnsPlanner, shared: Shared) -> Slot:
         """A planner: starts over if another was first."""
         pending = slot.pending
-        head = pending.plan.expected if isinstance(pending, Publish) else decider.head
+        head: Head | None = pending.plan.expected if isinstance(pending, Publish) else decider.head
+        if isinstance(pending, Rest) and pending.what == "head":
+            head = pending.head
         if not isinstance(pending, ReadHead) and head != shared.stores[slot.store].head:
             self.sometimes["outrun"] += isinstance(pending, Publish)
             return fresh(slot)

@@ -7,7 +7,6 @@ from msgspec import Struct
 WHO_WIDTH = 10
 
 NOT_COVERED = (
-    "fairness: converges means that the goal stays within reach of the parts, not that every schedule gets there",
     "drain, keep, pause and weights; operators' clocks out of order",
     "a lost local file, three stores of one owner, batches across domains, a provider whose reads are torn",
 )
@@ -28,6 +27,7 @@ class Result(Struct, frozen=True, gc=False):
     ``promise`` is the broken one's name, and ``story`` a shortest way to break it. ``transitions`` counts every step
     tried, ``depth`` the longest of the shortest ways to a state, ``cpu_s`` seconds. ``sometimes`` says what was seen to
     happen, and in how many different situations: a promise that holds because nothing happened is worth nothing.
+    ``why`` says of a broken `converges` in which of its two senses.
     """
 
     verdict: str
@@ -41,6 +41,7 @@ class Result(Struct, frozen=True, gc=False):
     not_covered: tuple[str, ...] = NOT_COVERED
     region: str = ""
     faults: tuple[str, ...] = ()
+    why: str = ""
 
 
 def document(result: Result) -> dict[str, Any]:
@@ -67,7 +68,7 @@ def tell(result: Result) -> str:
         steps = f"shortest way, {len(result.story)} steps" if result.story else "at the start"
         lines = [f"VIOLATED {result.promise} · {steps} · {result.region} · {result.cpu_s:.1f} s CPU", *story(result)]
         if result.promise == "converges":
-            lines.append("From here no step of the parts leads to the newest plan any more.")
+            lines.append(f"The goal is the newest plan, or a hold. From here {result.why}.")
         return "\n".join(lines)
     all_of_them = "all of them" if result.verdict == "holds" else "then stopped: the rest is unknown"
     head = "HOLDS" if result.verdict == "holds" else "UNFINISHED, nothing broken so far"

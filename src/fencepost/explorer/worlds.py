@@ -1,23 +1,76 @@
-"""Worlds as integers: slots and shared parts are interned, and the steps of a pair are worked out once.
+"""Worlds as rows of integers: slots and shared parts are interned, and the steps of a pair are worked out once.
 
-A world is one integer made of the number of its shared part and, below it, of each slot's number. Parts of one kind are
-interchangeable, so with symmetry on, worlds that differ only in who is who are one.
+A world is the number of its shared part followed by each slot's. A slot and a shared part make a pair, and pairs are
+few where worlds are many: only for a new pair do the real deciders run. All else is done for whole columns of worlds.
+
+Parts of one kind are interchangeable, so with symmetry on, worlds that differ only in who is who are one.
 """
 
+from array import array
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import groupby, pairwise
-from typing import Any, Generic
+from typing import Generic, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
+from fencepost.explorer.known import Ints, Numbers
 from fencepost.explorer.result import Step
 from fencepost.world.model import Model, Move, P, S
 
-BITS = 14  # three parts and 16,384 shared parts make 56 bits: a Python integer of two digits, the smallest there is
-MASK = (1 << BITS) - 1
+OUTSIDE = -1
+"""The place of what happens without any part."""
+_PAIR = np.int64(1 << 32)
 
-Steps = tuple[Any, ...]
-"""What a part may do, five values a step: slot after (int), shared part after (int), whether to look at the others
-again (bool), calm (bool), promise broken (str or None). Flat: a tuple a step would take three times the memory."""
+
+class Expansion(NamedTuple):
+    """All steps from several worlds, one a row: from which (its place among them), to which, and how.
+
+    ``label`` is the kind of part that took the step, -1 for a fault or none; ``broken`` is the number of the promise
+    that it broke, 0 for none.
+    """
+
+    source: Numbers
+    rows: Ints
+    label: NDArray[np.int8]
+    broken: NDArray[np.int16]
+
+
+class Steps:
+    """The steps of pairs, one after the other in columns: the slot and the shared part after, and how."""
+
+    def __init__(self) -> None:
+        self.begins: dict[int, tuple[int, int]] = {}
+        self._slot, self._shared = array("i"), array("i")
+        self._stirs, self._calm, self._broken = array("b"), array("b"), array("h")
+
+    def note(self, pair: int, steps: Iterable[tuple[int, int, bool, bool, int]]) -> tuple[int, int]:
+        """Keep what a pair may do; where it begins and how many steps it is."""
+        begin = len(self._slot)
+        for slot, shared, stirs, calm, broken in steps:
+            self._slot.append(slot)
+            self._shared.append(shared)
+            self._stirs.append(stirs)
+            self._calm.append(calm)
+            self._broken.append(broken)
+        found = self.begins[pair] = (begin, len(self._slot) - begin)
+        return found
+
+    def slot(self, steps: Numbers) -> Ints:
+        """The slots after these steps."""
+        return np.frombuffer(self._slot, np.int32)[steps] if len(steps) else np.empty(0, np.int32)
+
+    def shared(self, steps: Numbers) -> Ints:
+        """The shared parts after these steps."""
+        return np.frombuffer(self._shared, np.int32)[steps] if len(steps) else np.empty(0, np.int32)
+
+    def how(self, steps: Numbers) -> tuple[NDArray[np.int8], NDArray[np.int8], NDArray[np.int16]]:
+        """Of these steps: whether others are to be looked at again, whether calm, and the promise broken."""
+        if not len(steps):
+            return np.empty(0, np.int8), np.empty(0, np.int8), np.empty(0, np.int16)
+        stirs, calm = np.frombuffer(self._stirs, np.int8)[steps], np.frombuffer(self._calm, np.int8)[steps]
+        return stirs, calm, np.frombuffer(self._broken, np.int16)[steps]
 
 
 class Worlds(Generic[P, S]):
@@ -27,24 +80,27 @@ class Worlds(Generic[P, S]):
         self.symmetry = symmetry
         self.model = model
         self.sometimes: Counter[str] = Counter()
+        self.promises = [""]
         self.slots: list[P] = []
         self.slot_ids: dict[tuple[object, ...], int] = {}
         self.shareds: list[S] = []
         self.shared_ids: dict[S, int] = {}
-        self.steps: dict[int, Steps] = {}
-        self.outside: dict[int, Steps] = {}
+        self.steps = Steps()
+        self.outside = Steps()
         self.relooked: dict[int, int] = {}
         slots, shared = model.start()
         self.count = len(slots)
-        kinds = groupby(slots, model.kind)
-        self.groups = tuple(len(list(same)) for _, same in kinds)
-        self.sorts = symmetry and max(self.groups) > 1
-        self.shifts = tuple(BITS * (self.count - 1 - n) for n in range(self.count))
-        self.top = BITS * self.count
-        shared = self.model.lean_shared(shared)
+        self.groups: list[slice] = []
+        for _, same in groupby(slots, model.kind):
+            begin = self.groups[-1].stop if self.groups else 1
+            self.groups.append(slice(begin, begin + len(list(same))))
+        self.kinds = [kind for kind, group in enumerate(self.groups) for _ in range(group.start, group.stop)]
+        if not symmetry:
+            self.kinds = list(range(self.count))
+        shared = model.lean_shared(shared)
         self.names = [slot.name for slot in slots]
-        self.started = [self.slot_id(self.model.lean_part(slot, shared)) for slot in slots]
-        self.first = self.pack(list(self.started), self.shared_id(shared))
+        self.started = [self.slot_id(model.lean_part(slot, shared)) for slot in slots]
+        self.first = self.ordered(np.array([[self.shared_id(shared), *self.started]], np.int32))
 
     def slot_id(self, slot: P) -> int:
         """A slot's number."""
@@ -53,8 +109,6 @@ class Worlds(Generic[P, S]):
         if found is None:
             found = self.slot_ids[key] = len(self.slots)
             self.slots.append(slot)
-            if found > MASK:
-                raise OverflowError(f"more than {MASK + 1:,} situations of one part: too big a shape to explore")
         return found
 
     def shared_id(self, shared: S) -> int:
@@ -65,67 +119,103 @@ class Worlds(Generic[P, S]):
             self.shareds.append(shared)
         return found
 
-    def pack(self, ids: list[int], shared: int) -> int:
-        """A world as one integer; equal parts are put in order (in place), if symmetry is on."""
-        if self.sorts:
-            at = 0
-            for count in self.groups:
-                if count == 2:
-                    if ids[at] > ids[at + 1]:
-                        ids[at], ids[at + 1] = ids[at + 1], ids[at]
-                elif count > 2:
-                    ids[at : at + count] = sorted(ids[at : at + count])
-                at += count
-        world = shared
-        for number in ids:
-            world = world << BITS | number
-        return world
+    def ordered(self, rows: Ints) -> Ints:
+        """The same worlds with equal parts in order (in place), if symmetry is on."""
+        if self.symmetry:
+            for group in self.groups:
+                if group.stop - group.start > 1:
+                    rows[:, group].sort(axis=1)
+        return rows
 
-    def relook(self, ids: list[int], shared: int) -> int:
-        """The world with every part looked at again, since what it holds may be outdated now."""
-        self.look(ids, shared)
-        return self.pack(ids, shared)
+    def expand(self, rows: Ints) -> Expansion:
+        """All steps from these worlds."""
+        sources, afters, labels, breaks, stirred = [], [], [], [], []
+        for place in range(OUTSIDE, self.count):
+            source, steps = self.steps_of(rows, place)
+            table = self.steps if place >= 0 else self.outside
+            after = rows[source]
+            after[:, 0] = table.shared(steps)
+            if place >= 0:
+                after[:, 1 + place] = table.slot(steps)
+            stirs, calm, broken = table.how(steps)
+            sources.append(source)
+            afters.append(after)
+            stirred.append(stirs)
+            breaks.append(broken)
+            kind = self.kinds[place] if place >= 0 else OUTSIDE
+            labels.append(np.where(calm == 1, kind, OUTSIDE).astype(np.int8))
+        after = np.concatenate(afters)
+        again = np.flatnonzero(np.concatenate(stirred))
+        if len(again):
+            after[again] = self.look(after[again])
+        return Expansion(np.concatenate(sources), self.ordered(after), np.concatenate(labels), np.concatenate(breaks))
 
-    def look(self, ids: list[int], shared: int) -> None:
-        """Each part as it is worth in this shared part, in place."""
-        for at, slot in enumerate(ids):
-            found = self.relooked.get(shared << BITS | slot)
-            if found is None:
-                found = self.slot_id(self.model.lean_part(self.slots[slot], self.shareds[shared]))
-                self.relooked[shared << BITS | slot] = found
-            ids[at] = found
+    def steps_of(self, rows: Ints, place: int) -> tuple[Numbers, Numbers]:
+        """The steps of the parts at one place: from which row, and which step."""
+        pairs = rows[:, 0].astype(np.int64)
+        if place >= 0:
+            pairs = pairs * _PAIR + rows[:, 1 + place]
+        table, work = (self.steps, self.part_steps) if place >= 0 else (self.outside, self.outside_steps)
+        distinct, which = np.unique(pairs, return_inverse=True)
+        known = table.begins
+        ranges = np.array([known.get(pair) or work(pair) for pair in distinct.tolist()], np.int64)
+        begins, counts = ranges[which].T
+        source = np.repeat(np.arange(len(rows)), counts)
+        skipped = begins - (np.cumsum(counts) - counts)
+        return source, np.arange(len(source)) + skipped[source]
 
-    def slot_steps(self, slot: int, shared: int) -> Steps:
-        """What one part may do in one shared part."""
-        here = self.shareds[shared]
-        found = tuple(
-            value for move in self.model.moves(self.slots[slot], here) for value in self.numbered(move, slot, shared)
-        )
-        self.steps[shared << BITS | slot] = found
-        return found
+    def part_steps(self, pair: int) -> tuple[int, int]:
+        """Work out what one part may do in one shared part."""
+        shared, slot = divmod(pair, int(_PAIR))
+        moves = self.model.moves(self.slots[slot], self.shareds[shared])
+        return self.steps.note(pair, [self.numbered(move, slot, shared) for move in moves])
 
-    def outside_steps(self, shared: int) -> Steps:
-        """What may happen without any part."""
-        here = self.shareds[shared]
-        found = tuple(value for move in self.model.outside(here) for value in self.numbered(move, 0, shared))
-        self.outside[shared] = found
-        return found
+    def outside_steps(self, shared: int) -> tuple[int, int]:
+        """Work out what may happen without any part."""
+        moves = self.model.outside(self.shareds[shared])
+        return self.outside.note(shared, [self.numbered(move, 0, shared) for move in moves])
 
-    def numbered(self, move: Move, slot: int, shared: int) -> tuple[int, int, bool, bool, str | None]:
+    def numbered(self, move: Move, slot: int, shared: int) -> tuple[int, int, bool, bool, int]:
         """One move in numbers, counted."""
         if move.event:
             self.sometimes[move.event] += 1
         slot_after, shared_after = self.reduced(move)
         stirs = self.model.stirred(self.shareds[shared], shared_after)
         number = slot if slot_after is None else self.slot_id(slot_after)
-        return number, self.shared_id(shared_after), stirs, move.calm, move.broken
+        broken = move.broken or ""
+        if broken not in self.promises:
+            self.promises.append(broken)
+        return number, self.shared_id(shared_after), stirs, move.calm, self.promises.index(broken)
 
     def reduced(self, move: Move) -> tuple[P | None, S]:
         """Slot and shared part after a move, without what can't matter."""
         shared = self.model.lean_shared(move.shared)
         return (None if move.slot is None else self.model.lean_part(move.slot, shared)), shared
 
-    def told(self, path: list[int]) -> tuple[Step, ...]:
+    def look(self, rows: Ints) -> Ints:
+        """Each part as it is worth in its shared part, since what it holds may be outdated now."""
+        for column in range(1, rows.shape[1]):
+            pairs = rows[:, 0].astype(np.int64) * _PAIR + rows[:, column]
+            distinct, which = np.unique(pairs, return_inverse=True)
+            known = self.relooked
+            rows[:, column] = np.array([known.get(pair, OUTSIDE) for pair in distinct.tolist()], np.int32)[which]
+            for at in np.flatnonzero(rows[:, column] == OUTSIDE).tolist():
+                rows[at, column] = self.looked(int(pairs[at]))
+        return rows
+
+    def looked(self, pair: int) -> int:
+        """One part as it is worth in one shared part."""
+        found = self.relooked.get(pair)
+        if found is None:
+            shared, slot = divmod(pair, int(_PAIR))
+            found = self.relooked[pair] = self.slot_id(self.model.lean_part(self.slots[slot], self.shareds[shared]))
+        return found
+
+    def over_shareds(self, question: Callable[[S], bool]) -> NDArray[np.bool_]:
+        """The answer for each shared part known."""
+        return np.fromiter((question(shared) for shared in self.shareds), np.bool_, len(self.shareds))
+
+    def told(self, path: list[list[int]]) -> tuple[Step, ...]:
         """The moves that lead through these worlds, from the first on, each with its part's own name.
 
         A world doesn't say which of two equal parts is which, so the names are followed from the start.
@@ -133,15 +223,15 @@ class Worlds(Generic[P, S]):
         ids = list(self.started)
         steps = []
         for before, after in pairwise(path):
-            who, move, ids = next(found for found in self.successors(ids, before >> self.top) if found[3] == after)[:3]
+            who, move, ids = next(found for found in self.successors(ids, before[0]) if found[3] == after)[:3]
             steps.append(Step(self.names[who] if who >= 0 else "outside", move.label))
         return tuple(steps)
 
-    def successors(self, ids: list[int], shared: int) -> Iterator[tuple[int, Move, list[int], int]]:
+    def successors(self, ids: list[int], shared: int) -> Iterator[tuple[int, Move, list[int], list[int]]]:
         """All moves from a world: the part's place (-1: of none), the move, the parts after it, the world after it."""
         here = self.shareds[shared]
         places = [(at, move) for at, number in enumerate(ids) for move in self.model.moves(self.slots[number], here)]
-        places += [(-1, move) for move in self.model.outside(here)]
+        places += [(OUTSIDE, move) for move in self.model.outside(here)]
         for at, move in places:
             slot, shared_after = self.reduced(move)
             after = list(ids)
@@ -149,5 +239,5 @@ class Worlds(Generic[P, S]):
                 after[at] = self.slot_id(slot)
             number = self.shared_id(shared_after)
             if self.model.stirred(here, shared_after):
-                self.look(after, number)
-            yield at, move, after, self.pack(list(after), number)
+                after = [self.looked(number * int(_PAIR) + part) for part in after]
+            yield at, move, after, self.ordered(np.array([[number, *after]], np.int32))[0].tolist()
