@@ -11,8 +11,6 @@ from fencepost.core.events import (
     Changed,
     Committed,
     Deleted,
-    DnsRead,
-    Event,
     Failed,
     Failure,
     HeadRead,
@@ -24,14 +22,13 @@ from fencepost.core.events import (
     SpentRead,
 )
 from fencepost.core.fence import Marker
-from fencepost.core.instant import SECOND
-from fencepost.core.judge import Remembered
-from fencepost.core.record_set import record_digest
-from fencepost.core.store import Plan, Row, Tables
-from fencepost.core.zone import Batch, Live
+from fencepost.core.store import Plan, Tables
+from fencepost.core.zone import Batch
+from fencepost.world import tears
 from fencepost.world.faults import Fault
 from fencepost.world.model import Move
-from fencepost.world.region import NOTHING_READ, Shared, Slot, advance, fresh, placed
+from fencepost.world.reads import has_read_dns, keep, known_sets, newest_rows, thought
+from fencepost.world.region import NOTHING_READ, Shared, Slot, advance, fresh
 
 STORE_CALLS = (ReadRows, ReadHead, ReadInputs, ReadSpent)
 """Calls that a store which is away doesn't answer, and that change nothing."""
@@ -49,13 +46,29 @@ def moves(slot: Slot, shared: Shared) -> Iterator[Move]:
         yield unanswered(slot, spend(shared, Fault.STORE_AWAY))
     if budget.get(Fault.UNKNOWN) and isinstance(slot.pending, (Commit, Publish, DeleteRow)):
         yield from unknown(slot, spend(shared, Fault.UNKNOWN))
+    if budget.get(Fault.TORN) or budget.get(Fault.TORN_STORE):
+        yield from tears.begun(slot, shared)
+    yield from crashes(slot, shared, budget)
+
+
+def crashes(slot: Slot, shared: Shared, budget: dict[Fault, int]) -> Iterator[Move]:
+    """The part dies and is started anew: with its local file, without, or with the first copy of it."""
+    if slot.file and budget.get(Fault.FILE_LOST):
+        bare = fresh(slot)._replace(file=(None,) * len(slot.file))
+        yield from died(slot, bare, spend(shared, Fault.FILE_LOST), "crash; its local file is lost", "file lost")
+    if slot.file and budget.get(Fault.FILE_OLD) and slot.first != slot.file:
+        old = fresh(slot)._replace(file=slot.first)
+        yield from died(slot, old, spend(shared, Fault.FILE_OLD), "crash; an older local file is put back", "file old")
     if budget.get(Fault.CRASH):
-        left = spend(shared, Fault.CRASH)
-        yield Move("crash", fresh(slot), left, calm=False, event="crashed")
-        if isinstance(slot.pending, Commit):
-            late = fly(left, slot.pending.batch)
-            label = "crash, its write still on the way"
-            yield Move(label, fresh(slot), late, calm=False, event="crashed while writing")
+        yield from died(slot, fresh(slot), spend(shared, Fault.CRASH), "crash", "crashed")
+
+
+def died(slot: Slot, anew: Slot, shared: Shared, label: str, event: str) -> Iterator[Move]:
+    """A part's end and new beginning; a write that it had sent is lost, or still on the way."""
+    yield Move(label, anew, shared, calm=False, event=event)
+    if isinstance(slot.pending, Commit):
+        late = fly(shared, slot.pending.batch)
+        yield Move(f"{label}, its write still on the way", anew, late, calm=False, event=f"{event} while writing")
 
 
 def perform(slot: Slot, shared: Shared) -> Move:
@@ -64,9 +77,7 @@ def perform(slot: Slot, shared: Shared) -> Move:
     match slot.pending:
         case ReadDns():
             slot = slot._replace(mirror=structs.replace(mirror, dns=shared.domain))
-            if slot.file:
-                slot = slot._replace(file=recollect(slot.file, shared.domain))
-            return thought("reads DNS", slot, DnsRead(), shared)
+            return has_read_dns("reads DNS", slot, shared)
         case ReadRows():
             ours = tuple(known_sets(tables, slot, at) for at in range(len(shared.domain)))
             seen = structs.replace(mirror, rows=newest_rows(tables, shared.domain), ours=ours)
@@ -87,35 +98,10 @@ def perform(slot: Slot, shared: Shared) -> Move:
             return published(slot, shared, plan)
         case DeleteRow():
             return deleted(slot, shared, slot.pending)
+        case tears.Rest():
+            return tears.went_on(slot, shared, slot.pending)
         case other:
             raise TypeError(f"no part calls {type(other).__name__}")
-
-
-def thought(label: str, slot: Slot, event: Event, shared: Shared) -> Move:
-    """The part thinks about an answer; if it decides to place a hold, a second passes."""
-    told = advance(slot, event, shared.now)
-    if placed(told.pending) > shared.tick:
-        shared = structs.replace(shared, tick=placed(told.pending))
-    return Move(label, told, shared)
-
-
-def newest_rows(tables: Tables, domain: tuple[Live, ...]) -> tuple[Row | None, ...]:
-    """Each endpoint's newest row."""
-    return tuple(tables.newest(live.name) for live in domain)
-
-
-def recollect(file: tuple[Remembered | None, ...], domain: tuple[Live, ...]) -> tuple[Remembered | None, ...]:
-    """The local file after a read of DNS."""
-    return tuple(judging.remember(live, "4") or known for live, known in zip(domain, file, strict=True))
-
-
-def known_sets(tables: Tables, slot: Slot, at: int) -> frozenset[str]:
-    """Digests of the address sets that kept rows or the local file know, where an unmarked set was seen."""
-    live, known = slot.mirror.dns[at], slot.file[at]
-    if live.marker is not None or live.empty:
-        return frozenset()
-    sets = {record_digest(row.content.a, row.content.aaaa) for row in tables.rows if row.name == live.name}
-    return frozenset(sets | ({record_digest(known.content.a, known.content.aaaa)} if known else set()))
 
 
 def spent(slot: Slot, tables: Tables) -> tuple[Spent, ...]:
@@ -149,7 +135,7 @@ def written(slot: Slot, shared: Shared, batch: Batch) -> tuple[Slot, Shared]:
     if enacted:
         every = shared.enacted
         shared = structs.replace(shared, enacted=every[: slot.store] + (tuple(enacted),) + every[slot.store + 1 :])
-    return slot._replace(file=tuple(file)), shared
+    return keep(slot, tuple(file)), shared
 
 
 def twice(slot: Slot, shared: Shared, batch: Batch) -> Move:
@@ -220,7 +206,7 @@ def land(shared: Shared, batch: Batch) -> tuple[Shared, str | None, bool]:
     for at, live in enumerate(shared.domain):
         if live.name in replaced:
             domain[at] = replaced[live.name]
-            memory[at], wrong = promises.enact(memory[at], domain[at], shared.now - SECOND)
+            memory[at], wrong = promises.enact(memory[at], domain[at], shared.judged_at)
             broken = broken or wrong
     return structs.replace(shared, domain=tuple(domain), memory=tuple(memory)), broken, True
 
@@ -235,6 +221,8 @@ def published(slot: Slot, shared: Shared, plan: Plan) -> Move:
     older = tables.head.store == after.head.store and plan.inputs < tables.head.inputs
     label = f"publishes plan {plan.number}: {'; '.join(plan.why) or 'orders only'}"
     event = "adopted" if any("adopts" in why for why in plan.why) else f"plan {plan.number} published"
+    if any(row.contested for row in plan.rows):
+        event = "stands aside"
     return Move(
         label,
         advance(slot, Published(), shared.now),

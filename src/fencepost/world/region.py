@@ -33,7 +33,9 @@ from fencepost.world.faults import Fault
 OWNER = "demo"
 ASKED: tuple[Content, ...] = tuple(content([f"192.0.2.{n}"], 30) for n in range(1, 9))
 """What the inputs ask for, one after the other; a second store begins at the other end."""
-REPAIRS: tuple[Content, ...] = tuple(content([f"198.51.100.{n}"], 30) for n in range(1, 5))
+DRAINED: tuple[Content, ...] = tuple(content([f"192.0.2.{n}"], 30) for n in range(101, 109))
+"""What the inputs ask for in place of each of these while a target is drained."""
+REPAIRS: tuple[Content, ...] = tuple(content([f"198.51.100.{n}"], 30) for n in range(1, 7))
 """What each repair puts in place."""
 STRANGE = content(["203.0.113.9"], 30)
 """What a careless hand puts in place of our addresses."""
@@ -47,7 +49,8 @@ class Shared(Struct, frozen=True, gc=False):
     There is one store but where two of one owner are tried. ``tick`` stands for the seconds since 1970: it rises with
     each hold placed, so no two are placed in one second. ``enacted`` is, for each store and endpoint, the generation
     that its own enactors last wrote; kept only where there are two stores. ``life`` counts the stores ever made. No
-    plan is published beyond number ``last`` (0: no end).
+    plan is published beyond number ``last`` (0: no end). ``asked`` is how often each endpoint's inputs changed, and
+    ``words`` what a person has said about it ("", "drain" or "keep"): kept only where such words may be said.
     """
 
     domain: tuple[Live, ...]
@@ -59,11 +62,18 @@ class Shared(Struct, frozen=True, gc=False):
     life: int = 1
     last: int = 0
     enacted: tuple[tuple[Generation, ...], ...] = ()
+    asked: tuple[int, ...] = ()
+    words: tuple[str, ...] = ()
 
     @property
     def now(self) -> Instant:
         """The time at which the next hold would be placed."""
         return (self.tick + 1) * SECOND
+
+    @property
+    def judged_at(self) -> Instant:
+        """The time by which holds that end by themselves are judged."""
+        return self.tick * SECOND
 
     @property
     def tables(self) -> Tables:
@@ -92,7 +102,8 @@ NOTHING_READ = Mirror()
 class Slot(NamedTuple):
     """One part: its decider (never changed in place), what it has read, the call it is about to make, its local file.
 
-    ``store`` says which store it works with.
+    ``store`` says which store it works with. A ``timed`` part's driver has clocks: timers and comparisons are its own.
+    ``first`` is the first copy of the local file, where that may be put back.
     """
 
     name: str
@@ -101,10 +112,12 @@ class Slot(NamedTuple):
     pending: Effect
     file: tuple[Remembered | None, ...] = ()
     store: int = 0
+    timed: bool = False
+    first: tuple[Remembered | None, ...] = ()
 
     def key(self) -> tuple[object, ...]:
         """What tells this slot from another; the name doesn't, so that equal parts are interchangeable."""
-        return (type(self.decider), structs.astuple(self.decider), self.mirror, self.pending, self.file, self.store)
+        return (type(self.decider), structs.astuple(self.decider), *self[2:])
 
 
 class Shape(Struct, frozen=True, gc=False):
@@ -139,6 +152,7 @@ def names(shape: Shape) -> tuple[str, ...]:
 
 def start(shape: Shape) -> tuple[tuple[Slot, ...], Shared]:
     """A region before anything was planned."""
+    told = shape.may(Fault.DRAIN, Fault.KEEP)
     shared = Shared(
         domain=tuple(Live(name) for name in names(shape)),
         stores=tuple(new_store(shape, at) for at in range(shape.stores)),
@@ -147,6 +161,8 @@ def start(shape: Shape) -> tuple[tuple[Slot, ...], Shared]:
         life=shape.stores,
         last=shape.last,
         enacted=((Generation(),) * shape.endpoints,) * shape.stores if shape.stores > 1 else (),
+        asked=(0,) * shape.endpoints if told else (),
+        words=("",) * shape.endpoints if told else (),
     )
     return tuple(parts(shape)), shared
 
@@ -157,7 +173,9 @@ def parts(shape: Shape) -> Iterator[Slot]:
         place = f" of store {store + 1}" if shape.stores > 1 else ""
         for n in range(shape.enactors):
             file = (None,) * shape.endpoints
-            yield fresh(Slot(f"enactor {'ABCDEF'[n]}{place}", enactor(), NOTHING_READ, ReadDns(), file, store))
+            first = file if shape.may(Fault.FILE_OLD) else ()
+            name = f"enactor {'ABCDEF'[n]}{place}"
+            yield fresh(Slot(name, enactor(), NOTHING_READ, ReadDns(), file, store, first=first))
         for n in range(shape.planners):
             yield fresh(Slot(f"planner {n + 1}{place}", planner(), NOTHING_READ, ReadHead(), (), store))
         for _ in range(shape.janitors):
@@ -215,6 +233,8 @@ def advance(slot: Slot, event: Event, now: Instant, *, copied: bool = False) -> 
     if not all(isinstance(effect, Findings) for effect in effects[:-1]):
         raise TypeError("a serial decider has one call outstanding")
     slot = slot._replace(decider=decider, pending=pending)
+    if slot.timed:
+        return slot
     match pending:
         case Wake():
             return advance(slot._replace(mirror=NOTHING_READ), Woke(), now, copied=True)
@@ -249,8 +269,11 @@ def surveyed(slot: Slot) -> Surveyed:
     return Surveyed(tuple(standings), max(numbers, default=0))
 
 
-def placed(pending: Effect) -> int:
-    """The highest id of the holds in a plan about to be published; 0 without any."""
+def placed(pending: Effect, mirror: Mirror = NOTHING_READ) -> int:
+    """The highest id of the holds in a plan about to be published that none of what was read has; 0 without any."""
     if not isinstance(pending, Publish):
         return 0
-    return max((row.hold.id for row in pending.plan.rows if row.hold is not None), default=0)
+    holds = [row.hold for row in pending.plan.rows if row.hold is not None]
+    read = {row.hold for row in mirror.rows if row is not None}
+    read |= {live.marker.hold for live in mirror.dns if isinstance(live.marker, Marker)}
+    return max((hold.id for hold in holds if hold not in read), default=0)
