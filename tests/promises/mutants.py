@@ -21,7 +21,7 @@ from fencepost.core.traffic import dns_planner, janitor
 from fencepost.core.traffic.dns_enactor import DnsEnactor
 from fencepost.core.traffic.dns_planner import DnsPlanner, Ground
 from fencepost.core.zone import Change, Live
-from fencepost.world import calls
+from fencepost.world import calls, reads
 from fencepost.world.faults import Fault
 from fencepost.world.model import Move
 from fencepost.world.region import Shape, Shared, Slot
@@ -104,13 +104,13 @@ def perform_rows_before_dns(slot: Slot, shared: Shared) -> Move:
     if isinstance(slot.decider, DnsEnactor):
         tables = shared.stores[slot.store]
         if isinstance(slot.pending, ReadRows):
-            seen = structs.replace(slot.mirror, rows=calls.newest_rows(tables, shared.domain))
-            return calls.thought("reads the rows", slot._replace(mirror=seen), RowsRead(), shared)
+            seen = structs.replace(slot.mirror, rows=reads.newest_rows(tables, shared.domain))
+            return reads.thought("reads the rows", slot._replace(mirror=seen), RowsRead(), shared)
         if isinstance(slot.pending, ReadDns):
             slot = slot._replace(mirror=structs.replace(slot.mirror, dns=shared.domain))
-            ours = tuple(calls.known_sets(tables, slot, at) for at in range(len(shared.domain)))
+            ours = tuple(reads.known_sets(tables, slot, at) for at in range(len(shared.domain)))
             slot = slot._replace(mirror=structs.replace(slot.mirror, ours=ours))
-            return calls.thought("reads DNS", slot, DnsRead(), shared)
+            return reads.thought("reads DNS", slot, DnsRead(), shared)
     return real_perform(slot, shared)
 
 

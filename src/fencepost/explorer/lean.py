@@ -8,9 +8,9 @@ shared). ``tests/promises/test_explorer.py`` checks that too: with and without t
 - *An outrun planner.* A planner that read a head which is no more can only be refused: a head never comes back, since
   numbers rise and each store has its own identity. It is as good as one that starts over.
 - *A spent write.* Without a hand that takes markers away, each applied write makes a marker higher in (generation,
-write   count), so what a write had seen never comes back once it has changed. The write will be refused: it is as good
-as   refused; in flight, as good as lost. The same goes for an enactor that goes on from an old read of DNS; also from a torn
-  one, unless hands change records: its marker was the newest once, and beside it these records will never stand.
+  write count), so what a write had seen never comes back once it has changed. The write will be refused: it is as good
+  as refused; in flight, as good as lost. The same goes for an enactor that goes on from an old read of DNS; also from a
+  torn one, unless hands change records: its marker was the newest once, and these records will never stand beside it.
 - *Older rows* are read only where an unmarked set stands, for rollback, and by the janitor.
 - *Local files* are read only where records don't match their marker, or lost it: by a careless hand.
 - *When a row was made* matters for how long the janitor keeps it; the explored one keeps nothing.

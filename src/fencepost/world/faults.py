@@ -25,6 +25,17 @@ class Fault(Enum):
     RELEASE = "release"
     ADOPT = "adopt"
     INPUT = "input-change"
+    STRANGER = "unmarked-set"
+    TORN = "torn-reads"
+    TORN_STORE = "torn-store-reads"
+    DRAIN = "drain"
+    KEEP = "keep"
+    RESUME = "resume"
+    FILE_LOST = "local-file-lost"
+    FILE_OLD = "older-local-file"
+    SLOW_REPAIR = "repair-by-a-slow-clock"
+    FAST_REPAIR = "repair-by-a-fast-clock"
+    CLAIM = "adopt-contested"
 
 
 MEANING: dict[Fault, str] = {
@@ -47,6 +58,17 @@ MEANING: dict[Fault, str] = {
     Fault.RELEASE: "a person ends the hold that stands in the marker",
     Fault.ADOPT: "a person says that the unmarked addresses he sees may be taken over",
     Fault.INPUT: "the inputs ask for other addresses",
+    Fault.STRANGER: "somebody puts addresses of his own where nothing stands",
+    Fault.TORN: "reads of DNS aren't one moment: each record set is read at its own, by whoever reads, always",
+    Fault.TORN_STORE: "reads of the store aren't one moment: head, rows, inputs and orders each at their own, always",
+    Fault.DRAIN: "a person drains a target, so that the inputs ask for fewer addresses; the word is in the store only",
+    Fault.KEEP: "a person keeps what is asked now, whatever the inputs come to ask; the word is in the store only",
+    Fault.RESUME: "a person takes back a drain or keep",
+    Fault.FILE_LOST: "an enactor dies, and its local file with it; a write that it had sent may still arrive",
+    Fault.FILE_OLD: "an enactor dies, and the first copy ever made of its local file is put back",
+    Fault.SLOW_REPAIR: "a person sends a repair from a machine whose clock is years behind",
+    Fault.FAST_REPAIR: "a person sends a repair from a machine whose clock is ahead",
+    Fault.CLAIM: "a person says that a store which stopped, being replaced by another, is to go on",
 }
 """Each fault in words, for help texts and documentation."""
 
