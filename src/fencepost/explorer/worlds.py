@@ -10,18 +10,21 @@ from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from itertools import groupby, pairwise
-from typing import Generic, NamedTuple
+from typing import Generic, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fencepost.explorer.known import Ints, Numbers
+from fencepost.explorer.known import Ints, Known, Numbers
 from fencepost.explorer.result import Step
 from fencepost.world.model import Model, Move, P, S
 
 OUTSIDE = -1
 """The place of what happens without any part."""
-_PAIR = np.int64(1 << 32)
+
+NumberedStep: TypeAlias = tuple[int, int, bool, bool, int]
+"""Slot after, shared part after, whether the other parts are to be looked at again, calm, number of the promise broken.
+"""
 
 
 class Expansion(NamedTuple):
@@ -38,32 +41,45 @@ class Expansion(NamedTuple):
 
 
 class Steps:
-    """The steps of pairs, one after the other in columns: the slot and the shared part after, and how."""
+    """What pairs may do. A pair's steps stand together, in columns: the slot and the shared part after, and how."""
 
     def __init__(self) -> None:
-        self.begins: dict[int, tuple[int, int]] = {}
+        self.pairs = Known(2)
+        self._begin, self._count = array("q"), array("q")
         self._slot, self._shared = array("i"), array("i")
         self._stirs, self._calm, self._broken = array("b"), array("b"), array("h")
 
-    def note(self, pair: int, steps: Iterable[tuple[int, int, bool, bool, int]]) -> tuple[int, int]:
-        """Keep what a pair may do; where it begins and how many steps it is."""
-        begin = len(self._slot)
-        for slot, shared, stirs, calm, broken in steps:
-            self._slot.append(slot)
-            self._shared.append(shared)
-            self._stirs.append(stirs)
-            self._calm.append(calm)
-            self._broken.append(broken)
-        found = self.begins[pair] = (begin, len(self._slot) - begin)
-        return found
+    def of(self, pairs: Ints, work: Callable[[int, int], Iterable[NumberedStep]]) -> tuple[Numbers, Numbers]:
+        """The steps of each pair (a shared part and a slot): from which row of ``pairs``, and which step.
 
-    def slot(self, steps: Numbers) -> Ints:
-        """The slots after these steps."""
-        return np.frombuffer(self._slot, np.int32)[steps] if len(steps) else np.empty(0, np.int32)
+        ``work`` is asked for those of a new pair.
+        """
+        numbers, new = self.pairs.add(pairs)
+        for shared, slot in pairs[new].tolist():
+            begin = len(self._slot)
+            for step in work(shared, slot):
+                self._note(step)
+            self._begin.append(begin)
+            self._count.append(len(self._slot) - begin)
+        begins = np.frombuffer(self._begin, np.int64)[numbers]
+        counts = np.frombuffer(self._count, np.int64)[numbers]
+        source = np.repeat(np.arange(len(pairs)), counts)
+        skipped = begins - (np.cumsum(counts) - counts)
+        return source, np.arange(len(source)) + skipped[source]
 
-    def shared(self, steps: Numbers) -> Ints:
-        """The shared parts after these steps."""
-        return np.frombuffer(self._shared, np.int32)[steps] if len(steps) else np.empty(0, np.int32)
+    def _note(self, step: NumberedStep) -> None:
+        slot, shared, stirs, calm, broken = step
+        self._slot.append(slot)
+        self._shared.append(shared)
+        self._stirs.append(stirs)
+        self._calm.append(calm)
+        self._broken.append(broken)
+
+    def after(self, steps: Numbers) -> tuple[Ints, Ints]:
+        """The slots and the shared parts after these steps."""
+        if not len(steps):
+            return np.empty(0, np.int32), np.empty(0, np.int32)
+        return np.frombuffer(self._slot, np.int32)[steps], np.frombuffer(self._shared, np.int32)[steps]
 
     def how(self, steps: Numbers) -> tuple[NDArray[np.int8], NDArray[np.int8], NDArray[np.int16]]:
         """Of these steps: whether others are to be looked at again, whether calm, and the promise broken."""
@@ -87,7 +103,8 @@ class Worlds(Generic[P, S]):
         self.shared_ids: dict[S, int] = {}
         self.steps = Steps()
         self.outside = Steps()
-        self.relooked: dict[int, int] = {}
+        self.relooked = Known(2)
+        self._looked = array("i")
         slots, shared = model.start()
         self.count = len(slots)
         self.groups: list[slice] = []
@@ -131,12 +148,16 @@ class Worlds(Generic[P, S]):
         """All steps from these worlds."""
         sources, afters, labels, breaks, stirred = [], [], [], [], []
         for place in range(OUTSIDE, self.count):
-            source, steps = self.steps_of(rows, place)
-            table = self.steps if place >= 0 else self.outside
+            if place == OUTSIDE:
+                table = self.outside
+                source, steps = table.of(rows[:, [0, 0]], self.outside_steps)
+            else:
+                table = self.steps
+                source, steps = table.of(rows[:, [0, 1 + place]], self.part_steps)
             after = rows[source]
-            after[:, 0] = table.shared(steps)
-            if place >= 0:
-                after[:, 1 + place] = table.slot(steps)
+            slots, after[:, 0] = table.after(steps)
+            if place != OUTSIDE:
+                after[:, 1 + place] = slots
             stirs, calm, broken = table.how(steps)
             sources.append(source)
             afters.append(after)
@@ -150,32 +171,16 @@ class Worlds(Generic[P, S]):
             after[again] = self.look(after[again])
         return Expansion(np.concatenate(sources), self.ordered(after), np.concatenate(labels), np.concatenate(breaks))
 
-    def steps_of(self, rows: Ints, place: int) -> tuple[Numbers, Numbers]:
-        """The steps of the parts at one place: from which row, and which step."""
-        pairs = rows[:, 0].astype(np.int64)
-        if place >= 0:
-            pairs = pairs * _PAIR + rows[:, 1 + place]
-        table, work = (self.steps, self.part_steps) if place >= 0 else (self.outside, self.outside_steps)
-        distinct, which = np.unique(pairs, return_inverse=True)
-        known = table.begins
-        ranges = np.array([known.get(pair) or work(pair) for pair in distinct.tolist()], np.int64)
-        begins, counts = ranges[which].T
-        source = np.repeat(np.arange(len(rows)), counts)
-        skipped = begins - (np.cumsum(counts) - counts)
-        return source, np.arange(len(source)) + skipped[source]
-
-    def part_steps(self, pair: int) -> tuple[int, int]:
-        """Work out what one part may do in one shared part."""
-        shared, slot = divmod(pair, int(_PAIR))
+    def part_steps(self, shared: int, slot: int) -> list[NumberedStep]:
+        """What one part may do in one shared part."""
         moves = self.model.moves(self.slots[slot], self.shareds[shared])
-        return self.steps.note(pair, [self.numbered(move, slot, shared) for move in moves])
+        return [self.numbered(move, slot, shared) for move in moves]
 
-    def outside_steps(self, shared: int) -> tuple[int, int]:
-        """Work out what may happen without any part."""
-        moves = self.model.outside(self.shareds[shared])
-        return self.outside.note(shared, [self.numbered(move, 0, shared) for move in moves])
+    def outside_steps(self, shared: int, _: int) -> list[NumberedStep]:
+        """What may happen without any part."""
+        return [self.numbered(move, 0, shared) for move in self.model.outside(self.shareds[shared])]
 
-    def numbered(self, move: Move, slot: int, shared: int) -> tuple[int, int, bool, bool, int]:
+    def numbered(self, move: Move, slot: int, shared: int) -> NumberedStep:
         """One move in numbers, counted."""
         if move.event:
             self.sometimes[move.event] += 1
@@ -195,21 +200,16 @@ class Worlds(Generic[P, S]):
     def look(self, rows: Ints) -> Ints:
         """Each part as it is worth in its shared part, since what it holds may be outdated now."""
         for column in range(1, rows.shape[1]):
-            pairs = rows[:, 0].astype(np.int64) * _PAIR + rows[:, column]
-            distinct, which = np.unique(pairs, return_inverse=True)
-            known = self.relooked
-            rows[:, column] = np.array([known.get(pair, OUTSIDE) for pair in distinct.tolist()], np.int32)[which]
-            for at in np.flatnonzero(rows[:, column] == OUTSIDE).tolist():
-                rows[at, column] = self.looked(int(pairs[at]))
+            pairs = rows[:, [0, column]]
+            numbers, new = self.relooked.add(pairs)
+            for shared, slot in pairs[new].tolist():
+                self._looked.append(self.looked(shared, slot))
+            rows[:, column] = np.frombuffer(self._looked, np.int32)[numbers]
         return rows
 
-    def looked(self, pair: int) -> int:
+    def looked(self, shared: int, slot: int) -> int:
         """One part as it is worth in one shared part."""
-        found = self.relooked.get(pair)
-        if found is None:
-            shared, slot = divmod(pair, int(_PAIR))
-            found = self.relooked[pair] = self.slot_id(self.model.lean_part(self.slots[slot], self.shareds[shared]))
-        return found
+        return self.slot_id(self.model.lean_part(self.slots[slot], self.shareds[shared]))
 
     def over_shareds(self, question: Callable[[S], bool]) -> NDArray[np.bool_]:
         """The answer for each shared part known."""
@@ -239,5 +239,5 @@ class Worlds(Generic[P, S]):
                 after[at] = self.slot_id(slot)
             number = self.shared_id(shared_after)
             if self.model.stirred(here, shared_after):
-                after = [self.looked(number * int(_PAIR) + part) for part in after]
+                after = [self.looked(number, part) for part in after]
             yield at, move, after, self.ordered(np.array([[number, *after]], np.int32))[0].tolist()
