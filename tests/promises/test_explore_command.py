@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from fencepost.explorer.command import explore
-from fencepost.explorer.explore import Explorer
+from fencepost.explorer.command import explore, named
+from fencepost.explorer.explore import ROUND, STUCK, Explorer
 from fencepost.explorer.region_model import RegionModel
 from fencepost.explorer.result import Result, Step, document, tell
 from fencepost.world.faults import MEANING, NINE, Fault
@@ -51,7 +51,7 @@ def test_a_bound_that_is_reached_is_said() -> None:
     """Unfinished isn't "holds": what was not explored is unknown."""
     (result,) = explore(most=500, moves=("crash",))
     assert result.verdict == "unfinished"
-    assert 500 <= result.states < 600
+    assert 500 <= result.states < 1000
     assert tell(result).startswith("UNFINISHED, nothing broken so far · ")
 
 
@@ -88,7 +88,18 @@ def test_a_violation_is_told_step_by_step() -> None:
         "  1  enactor A  reads DNS",
         "  2  planner 1  publishes plan 1   <- here",
     ]
-    assert "From here no step" in tell(Result("violated", "converges", 9, 12, 2, 0.25, story, {}))
+    for why in (STUCK, ROUND):
+        assert f"From here {why}." in tell(Result("violated", "converges", 9, 12, 2, 0.25, story, {}, why=why))
+
+
+def test_named_sets_of_moves() -> None:
+    """The nine moves alone and their 36 pairs; a move that is in both halves of a pair happens once."""
+    assert len(list(named("each"))) == 10
+    pairs = list(named("pairs"))
+    assert len(pairs) == 36
+    assert len(set(pairs)) == 36
+    assert all(len(set(pair)) == len(pair) for pair in pairs)
+    assert list(named("all")) == [*named("each"), *named("further"), *pairs]
 
 
 def test_every_fault_has_a_meaning() -> None:

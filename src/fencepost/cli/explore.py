@@ -41,6 +41,8 @@ def explore(
     plans: int | None = None,
     inputs: int = 1,
     janitors: int = 0,
+    withdrawals: int = 1,
+    stores: int = 1,
     moves: str = "each",
     most: int | None = None,
     symmetry: Annotated[bool, Parameter(negative="--no-symmetry")] = True,
@@ -55,7 +57,12 @@ def explore(
     inputs
         How often the inputs change.
     moves
-        Faults, joined by commas (each alone) or + (together): "each" for every one alone, "further", "none".
+        Faults, joined by commas (each alone) or + (together). "each" for every one of nine alone, "further" for each
+        later one, "pairs" for the pairs of the nine, "all" for all of these, "none".
+    withdrawals
+        How often the owner takes an endpoint away.
+    stores
+        Two: two regions with one owner and a store each, over the same names.
     most
         Stop after so many states.
     symmetry
@@ -74,6 +81,8 @@ def explore(
             tuple(word.strip() for word in moves.split(",")),
             most or MOST,
             janitors=janitors,
+            withdrawals=withdrawals,
+            stores=stores,
             symmetry=symmetry,
             progress=Progress(),
         )

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
+from itertools import combinations
 
 from fencepost.explorer.explore import MOST, Explorer, Progress
 from fencepost.explorer.region_model import RegionModel
@@ -11,6 +12,8 @@ from fencepost.world.region import ASKED, Shape
 
 ENDPOINTS_MOST = 4
 PARTS_MOST = 6
+STORES_MOST = 2
+WITHDRAWALS_MOST = 4
 
 
 def explore(
@@ -23,6 +26,7 @@ def explore(
     *,
     janitors: int = 0,
     withdrawals: int = 1,
+    stores: int = 1,
     symmetry: bool = True,
     reduce: bool = True,
     progress: Progress | None = None,
@@ -31,37 +35,47 @@ def explore(
 
     ``inputs`` is how often the inputs change and ``withdrawals`` how often the owner takes an endpoint away. ``moves``
     are names of :class:`~fencepost.world.faults.Fault` values, several joined by ``+`` ("repair+release"), "none", or
-    "each" for none and each of the nine moves alone, "further" for five more. ``most`` bounds the states of each
-    exploration: then its verdict is "unfinished". Raises ``ValueError`` for an unknown move or a size out of range.
+    "each" for none and each of the nine moves alone, "further" for each of the later ones, "pairs" for the 36 pairs of
+    the nine, "all" for all of these. ``stores`` of one owner have their own parts each. ``most`` bounds the states of
+    each exploration: then its verdict is "unfinished". Raises ``ValueError`` for an unknown move or a size out of
+    range.
     """
     check("enactors", enactors, 1, PARTS_MOST)
     check("planners", planners, 1, PARTS_MOST)
     check("janitors", janitors, 0, 1)
     check("endpoints", endpoints, 1, ENDPOINTS_MOST)
     check("inputs", inputs, 0, len(ASKED) - 2)
+    check("stores", stores, 1, STORES_MOST)
+    check("withdrawals", withdrawals, 0, WITHDRAWALS_MOST)
     results = []
     for faults in [faults for name in moves for faults in named(name)]:
         counted = {Fault.INPUT: inputs, Fault.WITHDRAW: withdrawals}
         for fault in faults:
             counted[fault] = counted.get(fault, 0) + 1
         budget = tuple((fault, count) for fault, count in counted.items() if count)
-        shape = Shape(enactors, planners, janitors, endpoints, budget=budget)
+        shape = Shape(enactors, planners, janitors, endpoints, stores, budget=budget)
         results.append(Explorer(RegionModel(shape, reduce=reduce), symmetry=symmetry, progress=progress).run(most))
         if results[-1].verdict == "violated":
             break
     return results
 
 
+SETS = ("none", "each", "further", "pairs", "all")
+"""Names that stand for several explorations."""
+
+
 def named(name: str) -> Iterator[tuple[Fault, ...]]:
     """The sets of faults that a name stands for."""
-    if name in ("each", "none"):
-        yield ()
-    if name == "each":
-        yield from NINE
-    elif name == "further":
-        yield from FURTHER
-    elif name != "none":
+    if name not in SETS:
         yield tuple(fault_named(part) for part in name.split("+"))
+    if name in ("each", "none", "all"):
+        yield ()
+    if name in ("each", "all"):
+        yield from NINE
+    if name in ("further", "all"):
+        yield from FURTHER
+    if name in ("pairs", "all"):
+        yield from (tuple(dict.fromkeys(one + other)) for one, other in combinations(NINE, 2))
 
 
 def fault_named(name: str) -> Fault:
@@ -70,7 +84,7 @@ def fault_named(name: str) -> Fault:
         return Fault(name)
     except ValueError:
         known = [fault.value for fault in Fault]
-        near = get_close_matches(name, [*known, "each", "none", "further"], n=1)
+        near = get_close_matches(name, [*known, *SETS], n=1)
         hint = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(known)}"
         raise ValueError(f"unknown move {name!r}; {hint}") from None
 

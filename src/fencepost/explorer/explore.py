@@ -75,12 +75,13 @@ class Explorer(Generic[P, S]):
 
     def level(self, first: int, end: int, most: int) -> None:
         """Take every step from the states ``first`` to ``end``, the deepest known."""
-        for begin in range(first, end, AT_ONCE):
+        at_once = max(64, min(AT_ONCE, most // 8))
+        for begin in range(first, end, at_once):
             if self.broken is not None or self.known.size > most:
                 return
             if self.progress is not None:
                 self.progress(self.known.size, self.depth)
-            self.take(begin, min(begin + AT_ONCE, end))
+            self.take(begin, min(begin + at_once, end))
 
     def take(self, begin: int, end: int) -> None:
         """Take every step from some states: new worlds become known, the parts' own steps are kept as edges."""
