@@ -1,0 +1,116 @@
+"""Named scenarios: how big a region, what may go wrong in it, for how long, and which promises are judged."""
+
+from msgspec import Struct
+
+from fencepost.core.instant import HOUR, MILLISECOND, MINUTE, SECOND, Duration
+from fencepost.core.promises import ALWAYS, EVENTUALLY
+from fencepost.simulator.schedule import KINDS, Upset, swarm
+
+QUIET: Duration = 15 * MINUTE
+"""Within so long after everything stopped going wrong, a region must have converged."""
+PROMISES = (*ALWAYS, *EVENTUALLY)
+
+
+class Scenario(Struct, frozen=True, gc=False):
+    """A region and what may happen to it.
+
+    ``pools`` gives each pool's (endpoints, targets). ``kinds`` may be drawn by a seed (``every``: all are), ``fixed``
+    happen in each walk. Of ``lasts``, the last ``quiet`` are without upsets. ``mean`` is a call's mean latency (0:
+    drawn). ``promises`` are judged.
+    """
+
+    name: str
+    meaning: str
+    kinds: tuple[str, ...] = ()
+    every: bool = False
+    fixed: tuple[Upset, ...] = ()
+    pools: tuple[tuple[int, int], ...] = ((12, 6), (12, 12), (6, 3))
+    enactors: int = 3
+    planners: int = 2
+    lasts: Duration = HOUR
+    quiet: Duration = QUIET
+    mean: Duration = 0
+    promises: tuple[str, ...] = PROMISES
+
+    @property
+    def endpoints(self) -> int:
+        """How many endpoints there are."""
+        return sum(count for count, _ in self.pools)
+
+    def upsets(self, seed: int) -> tuple[Upset, ...]:
+        """What goes wrong in one seed's walk."""
+        drawn = swarm(seed, self.kinds, self.lasts - self.quiet, self.endpoints, every=self.every)
+        return tuple(sorted((*self.fixed, *drawn), key=lambda each: each.at))
+
+
+HANDS = (
+    "marker-deleted",
+    "record-emptied",
+    "marker-and-record-deleted",
+    "record-altered",
+    "marker-deleted-and-record-altered",
+    "foreign-marker",
+)
+MESSAGES = ("answer-lost", "write-lost", "write-late", "delivered-twice")
+PROCESSES = ("crash", "pause", "local-file-lost")
+TARGETS = (
+    "target-dies",
+    "target-flaps",
+    "target-lies",
+    "zone-lost",
+    "checker-cut-off",
+    "probes-lost",
+)
+PERSONS = (
+    "repair",
+    "repair-with-an-end",
+    "rollback",
+    "withdraw",
+    "drain",
+    "keep",
+    "pause-automation",
+    "reload",
+    "endpoint-unlisted",
+    "listing-empty",
+)
+SCENARIOS: dict[str, Scenario] = {
+    each.name: each
+    for each in (
+        Scenario("swarm", "half of all kinds of upset, drawn by each seed: the default", tuple(KINDS)),
+        Scenario("quiet", "nothing goes wrong"),
+        Scenario(
+            "race",
+            "October 2025: an enactor stands still between reading and writing, while targets come and go, plans "
+            "follow each other and old rows are cleaned up; then it goes on",
+            ("target-dies", "crash", "write-late"),
+            fixed=(
+                Upset(3 * MINUTE, "target-dies", 0, 4 * MINUTE),
+                Upset(3 * MINUTE + 20 * SECOND, "write-late", 0, 12 * MINUTE, 0),
+                Upset(3 * MINUTE + 20 * SECOND, "write-late", 1, 11 * MINUTE, 0),
+                Upset(9 * MINUTE, "target-dies", 1, 4 * MINUTE),
+                Upset(9 * MINUTE + 26 * SECOND, "pause", 0, 9 * MINUTE),
+            ),
+        ),
+        Scenario(
+            "store-outage",
+            "the store is away, lost, set back to an old copy, while records are edited by hand and targets die",
+            ("store-away", "store-wiped", "store-restored", *HANDS[:4], *TARGETS[:1], *PROCESSES),
+        ),
+        Scenario("bad-hands", "records and markers are deleted, emptied and altered by hand, and parts crash meanwhile", (*HANDS, *PROCESSES, *MESSAGES)),
+        Scenario("flapping-targets", "targets die, flap and lie, zones go, checkers are cut off", (*TARGETS, "crash", "drain"), every=True),
+        Scenario("operators", "persons repair, roll back, withdraw, release, drain, keep, pause and reload", (*PERSONS, *TARGETS[:2], *PROCESSES)),
+        Scenario("lost-messages", "answers are lost, writes come late or twice, DNS and store go away", (*MESSAGES, "dns-away", "store-away", *PROCESSES, *TARGETS[:2]), every=True),
+        Scenario(
+            "first-minutes",
+            "five minutes of a small region: the start, one death, one return",
+            fixed=(Upset(2 * MINUTE, "target-dies", 0, 45 * SECOND),),
+            pools=((2, 3),),
+            enactors=2,
+            planners=1,
+            lasts=7 * MINUTE,
+            quiet=3 * MINUTE,
+            mean=2 * MILLISECOND,
+        ),
+    )
+}
+"""Every scenario, by name."""
