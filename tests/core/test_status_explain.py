@@ -11,8 +11,10 @@ from fencepost.core.traffic.membership import OverrideKind, Rule, State, Votes
 from fencepost.core.zone import Live
 from fencepost.ports import HistoryRow, Refused
 from fencepost.roles.overrides import StoredOverride
-from fencepost.roles.status.explain import clock, explain, out_at, render
+from fencepost.roles.status.explain import explain
+from fencepost.roles.status.explanation import render
 from fencepost.roles.status.facts import DnsFacts, Facts
+from fencepost.roles.status.reasons import clock, out_at
 
 HISTORY = (
     HistoryRow("enacted", WWW, "enactor/c", "7 -> 8 in 25 ms", at("20:04:11.229")),
@@ -134,7 +136,16 @@ def test_each_limit_comes_with_its_numbers(rule: Rule, words: str) -> None:
 def test_a_kept_word_names_its_end() -> None:
     """Who keeps a target ends it by resume, not by drain."""
     members = (structs.replace(POOL.members[0], rule=Rule.OPERATOR, forced=OverrideKind.KEEP), *POOL.members[1:])
-    assert "try     fencepost resume 127.0.1.1" in said("127.0.1.1", with_pool(members=members))
+    for scope, line in (
+        ({"target": "127.0.1.1"}, "resume 127.0.1.1"),
+        ({"zone": "a"}, "resume --zone a"),
+        ({"zone": "a", "pool": "web"}, "resume web --zone a"),
+        ({"pool": "web"}, "resume web"),
+    ):
+        word = structs.replace(StoredOverride("o1", OverrideKind.KEEP, by="ops", reason="x"), **scope)
+        pools = {"web": structs.replace(POOL, members=members)}
+        text = said("127.0.1.1", facts(store=stored(pools=pools, overrides=(word,))))
+        assert f"try     fencepost {line}\n" in text, text
 
 
 def test_how_an_endpoint_stands_is_said_first() -> None:
@@ -160,9 +171,10 @@ def test_how_an_endpoint_stands_is_said_first() -> None:
 
 
 def test_without_a_store_an_endpoint_is_still_explained() -> None:
-    """Looking works in the outage: the markers are enough for the first line."""
+    """Looking works in the outage: the records say what callers get."""
     assert render(explain(facts(store=None), (), API)) == [
-        "api.example.test   gen 9, live; what is planned is unknown; marker ours, read 0 s ago"
+        "api.example.test   gen 9, live; what is planned is unknown; marker ours, read 0 s ago",
+        f" dns   callers get {', '.join(ADDRESSES)}",
     ]
 
 
@@ -233,3 +245,77 @@ def test_odd_times_and_odd_rows_cost_a_word_of_the_explanation() -> None:
         assert render(found)
     text = "\n".join(render(explain(known, [odd], "127.0.2.1")))
     assert "until beyond year 9999: [2Jx" in text
+
+
+def held(kind: str, *addresses: str, until_s: int = 0) -> Facts:
+    """The example with api held; www follows its pool."""
+    row_ = row(API, content(addresses, 5), 10, hold=Hold(kind, 12, until_s), by="ada", reason="dead")  # type: ignore[arg-type]
+    lives = {API: live(row_), WWW: live(row(WWW))}
+    return facts(store=stored(rows={API: row_, WWW: row(WWW)}), dns=DnsFacts(NOW, lives))
+
+
+def test_a_repaired_endpoint_is_explained_by_what_its_repair_answers() -> None:
+    """It said "3 in, 1 kept, 1 of the 4 addresses callers get" while callers got one address of no pool."""
+    text = said(API, held("repair", "127.0.1.2", "127.0.9.9"))
+    assert "held by a repair by ada, until resumed" in text.splitlines()[0]
+    assert text.splitlines()[0].endswith("; 2 answered, as the hold says")
+    assert "still answered" not in text
+    assert " held  127.0.1.2 (a)  3 of 3 checkers pass" in text
+    assert "127.0.9.9  no target of pool web: nobody checks it" in text
+    assert " aside 127.0.1.1 (a)  kept in pool web; not answered while the repair stands" in text
+    assert "\n said  repair by ada, until resumed: dead" in text
+    assert f"\n try   fencepost resume {API}" in text
+    assert "127.0.2.2" in text.partition(" then  ")[2]
+
+
+def test_a_rolled_back_endpoint_shows_dead_targets_as_answered_by_its_word() -> None:
+    """Health takes nothing out of a rollback, so a target that is out of the pool may be answered."""
+    text = said(API, held("rollback", "127.0.2.1", "127.0.2.2"))
+    assert "127.0.2.1 (b)  dead since 20:04:11, answered as the rollback says" in text
+
+
+def test_an_address_that_only_a_hold_answers_is_known() -> None:
+    """`explain 127.0.9.9` said that it is nothing here, while callers got it."""
+    text = said("127.0.9.9", held("repair", "127.0.9.9"))
+    assert "no target of any pool, so nobody checks it; callers get it" in text
+    assert f"{API} is held by a repair, until resumed: it answers this address" in text
+    assert "held" not in said("127.0.1.2")
+
+
+def test_a_target_says_which_endpoints_a_hold_keeps_from_answering_it() -> None:
+    """api is held, www still follows the pool."""
+    text = said("127.0.1.1", held("repair", "127.0.9.9"))
+    assert f"held  {API} is held by a repair, until resumed: it doesn't answer this address" in text
+    both = held("repair", "127.0.9.9")
+    assert both.store
+    assert both.dns
+    other = row(WWW, content(["127.0.9.9"], 5), 10, hold=Hold("repair", 13, 0))
+    store = structs.replace(both.store, rows={**both.store.rows, WWW: other})
+    both = structs.replace(both, store=store, dns=DnsFacts(NOW, {**both.dns.lives, WWW: live(other)}))
+    text = said("127.0.1.1", both)
+    assert "kept in pool web, which no endpoint follows now" in text
+    assert "drain" not in text
+    assert said("web", both).splitlines()[0].endswith("answered for no endpoint")
+
+
+def test_unmarked_records_are_explained_by_what_stands_with_the_way_to_take_them_over() -> None:
+    """It said "3 in" and listed targets of the pool, none of which callers got."""
+    asks = {"enactor/a": {WWW: ("ask", "unmarked records")}}
+    lives = {API: live(row(API)), WWW: Live(WWW, None, ("192.0.2.77",), (), 60)}
+    text = said(WWW, facts(store=stored(findings=asks), dns=DnsFacts(NOW, lives)))
+    assert "callers get 192.0.2.77" in text
+    assert f"try   fencepost repair {WWW} --address 192.0.2.77" in text
+    assert not any(address in text for address in ADDRESSES)
+    assert f"it stands at {WWW}" in said("192.0.2.77", facts(store=stored(findings=asks), dns=DnsFacts(NOW, lives)))
+
+
+def test_what_callers_get_is_said_where_it_is_not_what_the_pool_has() -> None:
+    """Emptied by somebody, or not written yet."""
+    lives = {API: structs.replace(live(row(API)), a=()), WWW: live(row(WWW))}
+    assert "\n dns   callers get no address" in said(API, facts(dns=DnsFacts(NOW, lives)))
+
+
+def test_a_name_that_is_nothing_here_is_answered_with_all_that_is() -> None:
+    """Only endpoints were listed, though pools and zones are names too."""
+    with pytest.raises(Refused, match=r"endpoints: api.* pools: web; zones: a, b, c; or a target's address"):
+        raise_of("!", facts())

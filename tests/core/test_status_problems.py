@@ -9,10 +9,10 @@ from msgspec import structs
 from status_examples import API, FIRST, NOW, POOL, WWW, beat, facts, live, region, row, stored
 
 from fencepost.cli import COMMANDS
-from fencepost.core.fence import Foreign
+from fencepost.core.fence import Foreign, Hold
 from fencepost.core.instant import SECOND
 from fencepost.core.record_set import content
-from fencepost.core.traffic.membership import Mode, Rule, Voter, Votes
+from fencepost.core.traffic.membership import Mode, Rule, State, Voter, Votes
 from fencepost.core.zone import Live
 from fencepost.ports import Misconfigured, PortError, Unavailable
 from fencepost.roles.status import compose as compose_module
@@ -309,3 +309,58 @@ def test_the_line_that_shows_a_log_names_one_that_is_there() -> None:
     ):
         status = made(store=stored(**silent), processes=processes, logs=logs)
         assert problems(status)["role-down", "janitor"].try_ == shown
+
+
+def test_a_drain_is_proposed_only_where_it_would_be_taken() -> None:
+    """The last that serves is never drained: the line to paste was always refused. Under min_in it takes the name."""
+    gone = [structs.replace(each, state=State.OUT) for each in POOL.members[1:]]
+    for members, line in (
+        ((POOL.members[0], *gone), f"fencepost repair {API} --address SPARE"),
+        ((POOL.members[0], POOL.members[1], *gone[1:]), "fencepost drain 127.0.1.1 --for 1h --confirm web"),
+        (POOL.members, "fencepost drain 127.0.1.1 --for 1h"),
+    ):
+        status = made(store=stored(pools={"web": structs.replace(POOL, members=tuple(members))}))
+        assert problems(status)["kept-by-max-out", "127.0.1.1"].try_ == line
+    alone = problems(made(store=stored(pools={"web": structs.replace(POOL, members=(POOL.members[0], *gone))})))
+    assert "mend it" in alone["kept-by-max-out", "127.0.1.1"].what
+
+
+def under(kind: str, *addresses: str) -> Status:
+    """Both endpoints held at these addresses, in a pool in fail open."""
+    rows = {name: row(name, content(addresses, 5), 10, hold=Hold(kind, 12, 0)) for name in (API, WWW)}  # type: ignore[arg-type]
+    lives = {name: live(rows[name]) for name in rows}
+    members = (structs.replace(POOL.members[0], rule=Rule.MIN_IN), *POOL.members[1:])
+    pool = structs.replace(POOL, members=members, panic=True, panic_since=FIRST)
+    return made(store=stored(rows=rows, pools={"web": pool}), dns=DnsFacts(NOW, lives))
+
+
+def test_a_hold_answers_for_the_pool_and_status_says_what_it_answers() -> None:
+    """A repair had been placed, and status went on asking for a person because of a target that nobody got."""
+    status = under("repair", "127.0.9.9")
+    assert status.verdict == "working"
+    assert not [each for each in status.problems if each.on == "127.0.1.1"]
+    endpoint = status.endpoints[0]
+    assert (endpoint.addresses, endpoint.kept) == (("127.0.9.9",), ())
+    assert {out.address: out.reason for out in endpoint.out}["127.0.1.2"] == "left aside by a repair"
+    assert {out.address: out.reason for out in endpoint.out}["127.0.2.1"] == "dead"
+
+
+def test_a_dead_target_that_a_hold_answers_is_said_as_the_holds_doing() -> None:
+    """Health takes nothing out of it; the person who placed it does."""
+    status = under("rollback", "127.0.2.1", "127.0.1.2")
+    found = problems(status)["kept-by-operator", "127.0.2.1"]
+    assert (found.needs_person, found.try_) == (False, f"fencepost explain {API}")
+    assert "is held by a rollback, until resumed" in found.what
+    assert status.endpoints[0].kept == ("127.0.2.1",)
+    assert "127.0.2.1" not in {out.address for out in status.endpoints[0].out}
+
+
+def test_the_end_of_fail_open_asks_for_nobody() -> None:
+    """It said "1 of 6 look dead at once, so nothing is removed" and asked for a person."""
+    pool = structs.replace(POOL, panic=True, panic_since=FIRST, sick=160_000, members=(POOL.members[0], *MENDED))
+    found = problems(made(store=stored(pools={"web": pool})))["fail-open", "web"]
+    assert not found.needs_person
+    assert "fail open is ending: 1 of 6 looks dead now" in found.what
+
+
+MENDED = tuple(structs.replace(each, healthy=True, state=State.IN) for each in POOL.members[1:])

@@ -10,8 +10,8 @@ from fencepost.cli.regions import region_of
 from fencepost.cli.talk import Talk, talk_about
 from fencepost.cli.terminal import say, styled
 from fencepost.ports import HistoryRow, PortError, Unavailable
-from fencepost.roles.status.explain import Explanation, render
 from fencepost.roles.status.explain import explain as explained
+from fencepost.roles.status.explanation import Explanation, render
 from fencepost.roles.status.facts import Facts
 from fencepost.roles.status.gather import Gatherer, load_processes
 

@@ -9,11 +9,11 @@ from typing import NamedTuple
 
 from fencepost.cli.loaded import loaded_in, pools_in
 from fencepost.cli.talk import Talk
-from fencepost.core.traffic import limits
-from fencepost.core.traffic.membership import MICRO, SERVING, Member, Membership, OverrideKind, State, family
+from fencepost.core.traffic.membership import Member, Membership, OverrideKind
 from fencepost.core.traffic.operator_word import FREEZING
 from fencepost.ports import Inputs, Refused
 from fencepost.roles.overrides import StoredOverride, readable
+from fencepost.roles.status.ways import drained
 from fencepost.settings import Region
 
 
@@ -140,20 +140,9 @@ def effect_of_drain(known: Pools, scopes: list[Scope]) -> list[Effect]:
     """What taking these out of service does, a pool at a time."""
     found = []
     for pool, row in sorted(known.rows.items()):
-        leaving = tuple(m for m in row.members if m.state in SERVING and known.moves(scopes, pool, m))
-        stays = [m for m in row.members if m.state in SERVING and m not in leaving]
-        if not leaving and not any(scope.covers(pool, m) for m in row.members for scope in scopes):
-            continue
         settings = next((each for each in known.region.pools if each.name == pool), None)
-        if settings is None:
+        if settings is None or not any(scope.covers(pool, m) for m in row.members for scope in scopes):
             continue
-        from fencepost.settings.core_settings import safety_settings
-        from fencepost.settings.meaning import Scale
-
-        counted = [m for m in row.members if m.state is not State.PENDING]
-        whole = sum(m.capacity for m in counted) * MICRO
-        left = sum(m.capacity for m in stays) * MICRO
-        under = not limits.above_min_in(len(stays), left, whole, safety_settings(settings.safety))
-        lost = {family(m.key) for m in leaving} - {family(m.key) for m in stays}
-        found.append(Effect(pool, leaving, len(stays), len(counted), Scale(settings).least_in(), under, bool(lost)))
+        effect = drained(settings, row, {m.key for m in row.members if known.moves(scopes, pool, m)})
+        found.append(Effect(pool, *effect))
     return found

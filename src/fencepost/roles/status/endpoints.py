@@ -1,11 +1,13 @@
 """The status of endpoints: what stands in DNS, beside what is planned and why targets are missing from it."""
 
-from fencepost.core.fence import Foreign, Hold, Marker
+from fencepost.core.fence import Hold, Marker
+from fencepost.core.instant import SECOND
 from fencepost.core.judge import same
 from fencepost.core.orders import plain
 from fencepost.core.store import Row
 from fencepost.core.traffic.membership import Member, Membership, State
 from fencepost.core.zone import Live, withdraws
+from fencepost.roles.status.answered import answered, foreign, hold_at, left_alone, of_family
 from fencepost.roles.status.document import EndpointState, EndpointStatus, Out, OverrideStatus, seconds, when
 from fencepost.roles.status.facts import Facts
 from fencepost.settings.schema import Endpoint
@@ -55,8 +57,8 @@ def endpoint_status(facts: Facts, name: str, settings: Endpoint | None) -> Endpo
         pool=settings.pool if settings else None,
         ttl_s=live.ttl if live is not None and not live.empty else settings.ttl_s if settings else None,
         addresses=live.a + live.aaaa if live is not None else None,
-        kept=kept(members, live),
-        out=tuple(out(member) for member in left_out(members, settings)),
+        kept=kept(facts, name, members),
+        out=left_out(facts, name, members, settings),
         written_by=enacted.by if enacted else None,
         written_at=when(enacted.at) if enacted else None,
         writes=marker.writes if marker else None,
@@ -67,13 +69,6 @@ def endpoint_status(facts: Facts, name: str, settings: Endpoint | None) -> Endpo
 def ours(live: Live, owner: str) -> bool:
     """Whether a marker of this region's stands there."""
     return isinstance(live.marker, Marker) and live.marker.owner == owner
-
-
-def foreign(live: Live, owner: str) -> bool:
-    """Whether the name is somebody else's: a marker that isn't ours, or a record type that we don't write."""
-    if isinstance(live.marker, Foreign) or live.other:
-        return True
-    return live.marker is not None and live.marker.owner != owner
 
 
 def state(live: Live | None, row: Row | None, owner: str) -> EndpointState | None:
@@ -96,26 +91,42 @@ def as_planned(live: Live | None, row: Row | None) -> bool | None:
     return isinstance(live.marker, Marker) and same(live.marker, row) and live.holds(row.content)
 
 
-def kept(members: Membership | None, live: Live | None) -> tuple[str, ...]:
-    """Those of the addresses that callers get which look dead."""
-    if members is None:
+def kept(facts: Facts, name: str, members: Membership | None) -> tuple[str, ...]:
+    """Those of the addresses that callers get which look dead, by a limit's word or by a hold's."""
+    if members is None or left_alone(facts, name):
         return ()
-    found = (member.key for member in members.members if member.state is State.KEPT)
-    return tuple(sorted(key for key in found if live is None or key in live.a or key in live.aaaa))
+    held = hold_at(facts, name) is not None
+    stands = answered(facts, name) or ()
+    found = (
+        member.key
+        for member in members.members
+        if (member.healthy is False if held else member.state is State.KEPT) and member.key in stands
+    )
+    return tuple(sorted(found))
 
 
-def left_out(members: Membership | None, settings: Endpoint | None) -> tuple[Member, ...]:
-    """The targets of an endpoint's families that are out, or drained; by address."""
-    if members is None or settings is None:
+def left_out(facts: Facts, name: str, members: Membership | None, settings: Endpoint | None) -> tuple[Out, ...]:
+    """The targets of an endpoint's families that aren't answered; by address.
+
+    Under a hold, those that it leaves aside, and none that it answers.
+    """
+    if members is None or settings is None or left_alone(facts, name):
         return ()
     gone = (State.OUT, State.DRAINED)
-    found = (each for each in members.members if each.state in gone and of_family(each, settings))
-    return tuple(sorted(found, key=lambda member: member.key))
+    hold = hold_at(facts, name)
+    found = [each for each in members.members if of_family(each, settings)]
+    if hold is None:
+        found = [each for each in found if each.state in gone]
+    else:
+        stands = answered(facts, name) or ()
+        found = [each for each in found if each.key not in stands and each.state is not State.PENDING]
+    ordered = sorted(found, key=lambda member: member.key)
+    return tuple(out(member) if member.state in gone or hold is None else aside(member, hold) for member in ordered)
 
 
-def of_family(member: Member, settings: Endpoint) -> bool:
-    """Whether an endpoint publishes addresses like this one's."""
-    return ("AAAA" if ":" in member.key else "A") in settings.records
+def aside(member: Member, hold: Hold) -> Out:
+    """A target that a person's hold doesn't answer."""
+    return Out(member.key, f"left aside by a {hold.kind}", "hold", when(hold.id * SECOND))
 
 
 def out(member: Member) -> Out:

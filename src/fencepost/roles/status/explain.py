@@ -1,72 +1,28 @@
 """Why each address is in or out: an endpoint, a target or a failure zone, explained from the same facts as the status.
 
-Pure: :func:`explain` finds the reasons, :func:`render` lays them out at 100 columns. Which plan took a target out, and
-who enacted it, is read from the history where its lines still exist.
+Pure: :func:`explain` finds what is asked about, :mod:`fencepost.roles.status.reasons` the reasons behind each target,
+and :mod:`fencepost.roles.status.explanation` lays them out. Which plan took a target out, and who enacted it, is read
+from the history where its lines still exist.
+
+An endpoint is explained by what DNS answers. That is its pool's targets only while nobody holds it and it is ours.
 """
 
-import re
 from collections.abc import Sequence
-from datetime import UTC, datetime
-from typing import Literal
 
-import msgspec
-
-from fencepost.core.fence import Hold, Marker
-from fencepost.core.instant import DAY, SECOND, Instant
+from fencepost.core.fence import Hold
+from fencepost.core.instant import SECOND
 from fencepost.core.names import normalise
-from fencepost.core.orders import plain
-from fencepost.core.traffic.allowance import allowance, why_kept
-from fencepost.core.traffic.membership import MICRO, SERVING, Member, Membership, Move, OverrideKind, Rule, State
-from fencepost.core.zone import withdraws
+from fencepost.core.traffic.membership import SERVING, Member
 from fencepost.ports import HistoryRow, Refused
-from fencepost.roles.overrides import StoredOverride
-from fencepost.roles.status.document import BEYOND, TIMES_END, is_time
-from fencepost.roles.status.endpoints import endpoint_names, of_family, who_holds
+from fencepost.roles.status.answered import answered, follows, held_with, hold_at, left_alone, of_family, of_pool, until
+from fencepost.roles.status.document import is_time
+from fencepost.roles.status.endpoints import endpoint_names, who_holds
+from fencepost.roles.status.explanation import ASIDE, HELD, ORDER, Detail, Explanation, Item
 from fencepost.roles.status.facts import Facts
 from fencepost.roles.status.headline import endpoint_headline
 from fencepost.roles.status.nearest import really_near
-from fencepost.settings.core_settings import health_settings, safety_settings
-from fencepost.settings.schema import Endpoint, Pool
-
-ORDER = (State.IN, State.OUT, State.KEPT, State.PENDING, State.DRAINED)
-_ENACTED = re.compile(r"-> (\d+(?: \(epoch \d+\))?) in ")
-
-
-class Detail(msgspec.Struct, frozen=True):
-    """A labelled line: votes, limit, dns, try, moved, said."""
-
-    label: str
-    text: str
-
-
-class Item(msgspec.Struct, frozen=True):
-    """One target: where it stands, the reason in a line, and what is behind it."""
-
-    address: str
-    zone: str
-    state: str
-    text: str
-    details: tuple[Detail, ...] = ()
-
-
-class Explanation(msgspec.Struct, frozen=True):
-    """What was asked about, in a line; then its targets, in the order in, out, kept, pending, drained."""
-
-    what: str
-    kind: Literal["endpoint", "target", "zone", "pool"]
-    headline: str
-    items: tuple[Item, ...]
-    details: tuple[Detail, ...] = ()
-
-
-class Ground(msgspec.Struct, frozen=True):
-    """What a target's reasons are found in. ``endpoint`` is None where more than one is meant."""
-
-    facts: Facts
-    pool: Pool
-    row: Membership
-    history: Sequence[HistoryRow]
-    endpoint: Endpoint | None = None
+from fencepost.roles.status.problems import why_alone
+from fencepost.roles.status.reasons import Ground, clock, item, moved, of_hold, spoken, votes, words
 
 
 def explain(facts: Facts, history: Sequence[HistoryRow], what: str) -> Explanation:
@@ -89,44 +45,112 @@ def explain(facts: Facts, history: Sequence[HistoryRow], what: str) -> Explanati
     known = endpoint_names(facts)
     if name in known:
         return explain_endpoint(facts, history, name)
-    words = [*known, *region.zones, *(target.address for pool in region.pools for target in pool.targets)]
-    near = really_near(what, words)
-    others = [target.address for pool in region.pools for target in pool.targets] if is_address(what) else known
-    hint = f"did you mean {near}?" if near else f"{'targets' if others is not known else 'names'}: {listed(others)}"
+    if is_address(what) and any(what in (answered(facts, each) or ()) for each in known):
+        return explain_stray(facts, known, what)
+    addresses = [target.address for pool in region.pools for target in pool.targets]
+    pools = [pool.name for pool in region.pools]
+    near = really_near(what, [*known, *region.zones, *pools, *addresses])
+    hint = f"endpoints: {listed(known)}; pools: {listed(pools)}; zones: {listed(region.zones)}; or a target's address"
+    if near or is_address(what):
+        hint = f"did you mean {near}?" if near else f"targets: {listed(addresses)}"
     raise Refused(f"{what} is no endpoint, target, pool or zone of {region.name}", hint=hint)
 
 
 def explain_endpoint(facts: Facts, history: Sequence[HistoryRow], name: str) -> Explanation:
-    """An endpoint, and each target of its families."""
+    """An endpoint: by what a person's hold says, or what stands there of others, else each target of its families."""
     settings = next((each for each in facts.region.endpoints if each.name == name), None)
     row = facts.store.pools.get(settings.pool) if facts.store and settings else None
-    items: tuple[Item, ...] = ()
-    held = withdrawal(facts, name)
-    if held is not None:
-        return Explanation(name, "endpoint", endpoint_headline(facts, name, ()), (), withdrawn(facts, name, held))
+    hold = hold_at(facts, name)
+    ground = None
     if settings is not None and row is not None:
         ground = Ground(facts, facts.region.pool(settings.pool), row, history, settings)
-        items = in_order([item(ground, member) for member in row.members if of_family(member, settings)])
-    return Explanation(name, "endpoint", endpoint_headline(facts, name, [each.state for each in items]), items)
+    if hold is not None and hold.kind == "withdraw":
+        return Explanation(name, "endpoint", endpoint_headline(facts, name, ()), (), withdrawn(facts, name, hold))
+    if hold is not None:
+        items = in_order(held_items(facts, ground, name, hold))
+        details = held_details(facts, ground, name, hold)
+    elif left_alone(facts, name):
+        items, (why, try_) = (), why_alone(facts, name)
+        details = (Detail("dns", callers_get(facts, name)), Detail("why", why), Detail("try", try_))
+    else:
+        members = [each for each in ground.row.members if of_family(each, settings)] if ground and settings else []
+        items = in_order([item(ground, member) for member in members]) if ground else ()
+        serving = {member.key for member in members if member.state in SERVING}
+        known = answered(facts, name) if facts.dns and name in facts.dns.lives else None
+        details = (Detail("dns", callers_get(facts, name)),) if known is not None and set(known) != serving else ()
+    headline = endpoint_headline(facts, name, [each.state for each in items])
+    return Explanation(name, "endpoint", headline, items, tuple(each for each in details if each.text))
 
 
-def withdrawal(facts: Facts, name: str) -> Hold | None:
-    """The withdrawal that stands at an endpoint: as its marker says, or its row where DNS wasn't read."""
-    row = facts.store.rows.get(name) if facts.store else None
-    live = facts.dns.lives.get(name) if facts.dns else None
-    if live is not None:
-        ours = live.marker if isinstance(live.marker, Marker) and live.marker.owner == facts.region.owner else None
-        return ours.hold if ours is not None and withdraws(ours) else None
-    return row.hold if row is not None and row.withdrawn else None
+def callers_get(facts: Facts, name: str) -> str:
+    """What DNS answers now."""
+    found = answered(facts, name)
+    return f"callers get {', '.join(found or ()) or 'no address'}" if found is not None else ""
+
+
+def held_items(facts: Facts, ground: Ground | None, name: str, hold: Hold) -> list[Item]:
+    """The addresses that a repair or rollback answers, then the targets that it leaves aside."""
+    members = {member.key: member for member in ground.row.members} if ground else {}
+    found = []
+    stands = answered(facts, name) or ()
+    for address in stands:
+        member = members.get(address)
+        if member is None or ground is None:
+            whose = f"no target of pool {ground.pool.name}" if ground else "not known as a target"
+            found.append(Item(address, "", HELD, f"{whose}: nobody checks it"))
+        else:
+            found.append(held_item(ground, member, hold))
+    for key, member in members.items():
+        if key not in stands and ground is not None and ground.endpoint and of_family(member, ground.endpoint):
+            says = f"{member.state} in pool {ground.pool.name}; not answered while the {hold.kind} stands"
+            found.append(Item(key, member.zone, ASIDE, says))
+    return found
+
+
+def held_item(ground: Ground, member: Member, hold: Hold) -> Item:
+    """A target that is answered because a person's hold says so, with how its checks see it."""
+    if member.healthy is False:
+        since = clock(member.dead_since or member.since, ground.facts.now)
+        text = f"dead since {since}, answered as the {hold.kind} says"
+        return Item(member.key, member.zone, HELD, text, (Detail("votes", votes(ground, member)),))
+    text = f"{member.votes.healthy} of {member.votes.fresh} checkers pass"
+    return Item(member.key, member.zone, HELD, "no verdict yet" if member.healthy is None else text)
+
+
+def held_details(facts: Facts, ground: Ground | None, name: str, hold: Hold) -> tuple[Detail, ...]:
+    """Who said so, until when, and what follows the hold's end."""
+    by, reason = who_holds(facts, name, hold)
+    said = Detail("said", f"{hold.kind} by {by or 'someone'}, {until(hold)}: {reason or 'no reason is known'}")
+    then = ""
+    if ground is not None and ground.endpoint is not None:
+        serving = [m.key for m in ground.row.members if m.state in SERVING and of_family(m, ground.endpoint)]
+        then = f"once it ends, as pool {ground.pool.name} then is; now: {listed(serving) or 'nobody serves'}"
+    return said, Detail("then", then), Detail("try", f"fencepost resume {name}")
+
+
+def explain_stray(facts: Facts, known: Sequence[str], address: str) -> Explanation:
+    """An address that callers get and that no pool has: a repair's or rollback's own, or what stands unmarked."""
+    held = dict(held_with(facts, address))
+    details = []
+    for name in known:
+        if address in (answered(facts, name) or ()):
+            if name in held:
+                details.append(Detail("held", f"{name} {of_hold(held[name])}: it answers this address"))
+                details.append(Detail("try", f"fencepost resume {name}"))
+            else:
+                details.append(Detail("dns", f"it stands at {name}"))
+                details.append(Detail("try", f"fencepost explain {name}"))
+    headline = "no target of any pool, so nobody checks it; callers get it"
+    return Explanation(address, "address", headline, (), tuple(details))
 
 
 def withdrawn(facts: Facts, name: str, hold: Hold) -> tuple[Detail, ...]:
     """What a withdrawal means for callers, who said so, and the way back."""
     by, reason = who_holds(facts, name, hold)
-    until = f"until {clock(hold.until_s * SECOND, facts.now)}" if hold.until_s else "until resumed"
+    ends = f"until {clock(hold.until_s * SECOND, facts.now)}" if hold.until_s else "until resumed"
     return (
         Detail("dns", "callers get no address, however well its targets are"),
-        Detail("said", f"withdrawn by {by or 'someone'}, {until}: {reason or 'no reason is known'}"),
+        Detail("said", f"withdrawn by {by or 'someone'}, {ends}: {reason or 'no reason is known'}"),
         Detail("try", f"fencepost resume {name}"),
     )
 
@@ -145,6 +169,11 @@ def explain_target(facts: Facts, history: Sequence[HistoryRow], address: str) ->
     pools = member_pools(facts, address)
     names = ", ".join(sorted(each.name for each in facts.region.endpoints if each.pool in pools)) or "no endpoint"
     headline = f"zone {items[0].zone}, pool {', '.join(pools)}: {names}"
+    held = [(each.name, hold_at(facts, each.name)) for pool in pools for each in of_pool(facts, pool)]
+    for name, hold in held:
+        if hold is not None:
+            does = "answers" if address in (answered(facts, name) or ()) else "doesn't answer"
+            details.append(Detail("held", f"{name} {of_hold(hold)}: it {does} this address"))
     return Explanation(address, "target", headline, tuple(items), tuple(details))
 
 
@@ -166,10 +195,13 @@ def explain_pool(facts: Facts, history: Sequence[HistoryRow], name: str) -> Expl
         raise Refused(f"nothing is known of pool {name} yet", hint="it has no membership: is the planner running?")
     ground = Ground(facts, pool, row, history)
     items = in_order([item(ground, member) for member in row.members])
-    names = [each.name for each in facts.region.endpoints if each.pool == name]
+    names = [each.name for each in of_pool(facts, name) if follows(facts, each.name)]
     serving = sum(each.state in SERVING for each in items)
     headline = f"{serving} of {len(items)} targets in; answered for {listed(names) or 'no endpoint'}"
-    return Explanation(name, "pool", headline, items)
+    holds = [(each.name, hold) for each in of_pool(facts, name) if (hold := hold_at(facts, each.name)) is not None]
+    return Explanation(
+        name, "pool", headline, items, tuple(Detail("held", f"{each} {of_hold(hold)}") for each, hold in holds)
+    )
 
 
 def explain_zone(facts: Facts, history: Sequence[HistoryRow], zone: str) -> Explanation:
@@ -201,186 +233,4 @@ def member_pools(facts: Facts, address: str) -> list[str]:
 
 def in_order(items: list[Item]) -> tuple[Item, ...]:
     """By state, then as listed."""
-    return tuple(sorted(items, key=lambda each: ORDER.index(State(each.state))))
-
-
-def item(ground: Ground, member: Member) -> Item:
-    """One target's place and the reasons for it."""
-    now = ground.facts.now
-    details = [Detail("votes", votes(ground, member))]
-    match member.state:
-        case State.OUT:
-            text = f"dead since {clock(member.dead_since or member.since, now)}"
-            if member.healthy is not False:
-                text = f"passes again; out since {clock(member.since, now)}"
-            details += [Detail("limit", allowed(ground, member)), Detail("dns", written(ground, member))]
-        case State.KEPT:
-            text = f"dead since {clock(member.dead_since or member.since, now)}, still answered: {share(ground)}"
-            details += kept(ground, member)
-        case State.PENDING:
-            text = f"not in service yet: {member.cause or 'waiting for its first verdicts'}"
-        case State.DRAINED:
-            text = f"drained since {clock(member.since, now)}, however well"
-        case _:
-            text = f"{member.votes.healthy} of {member.votes.fresh} checkers pass"
-            if member.healthy is None:
-                text = "no verdict yet, so it serves"
-    details += [Detail("said", spoken(word, now)) for word in words(ground.facts) if speaks_of(word, ground, member)]
-    return Item(member.key, member.zone, str(member.state), text, tuple(each for each in details if each.text))
-
-
-def votes(ground: Ground, member: Member) -> str:
-    """What the checkers say, and how that is counted."""
-    health = health_settings(ground.pool)
-    text = f"{member.votes.healthy} of {member.votes.fresh} healthy ({health.quorum_ppm // 10_000} % or less = dead)"
-    if member.votes.fresh < 2:
-        text = f"{member.votes.fresh} fresh votes, two are needed: the last verdict holds"
-    cause = f"; {member.cause}" if member.cause and member.state is not State.PENDING else ""
-    outvoted = f"; checker {member.votes.outvoted} is outvoted" if member.votes.outvoted else ""
-    return f"{text}{cause}{outvoted}"
-
-
-def allowed(ground: Ground, member: Member) -> str:
-    """Why taking it out was allowed, with the numbers of then."""
-    if member.rule is Rule.ZONE_FAILOVER:
-        return f"zone failover: the dead of zone {member.zone} leave together, outside max_out and budget"
-    if member.rule is Rule.LOST_STORE:
-        return "the store was lost, and DNS didn't hold this address: it counts as held out"
-    moves = (move for move in reversed(ground.row.moves) if move.key == member.key and move.after is State.OUT)
-    move = next(moves, None)
-    limits = allowance(ground.row, safety_settings(ground.pool.safety), ground.facts.now)
-    count = limits.count
-    if move is None:
-        return f"allowed when it left; {limits.out_count} of {count} are out now"
-    before, after = (move.tokens + move.cost) / MICRO, move.tokens / MICRO
-    return f"allowed: {out_at(ground.row, move)} of {count} out is within max_out; budget {before:.1f} -> {after:.1f}"
-
-
-def out_at(row: Membership, move: Move) -> int:
-    """How many were out just after a move: those of now, less what moved since."""
-    out = {member.key for member in row.members if member.state is State.OUT}
-    for later in reversed(row.moves):
-        if later.number <= move.number:
-            break
-        (out.add if later.before is State.OUT else out.discard)(later.key)
-    return len(out)
-
-
-def written(ground: Ground, member: Member) -> str:
-    """By which plan and whom it left DNS, and what it takes to come back."""
-    health = health_settings(ground.pool)
-    endpoints = (ground.endpoint,) if ground.endpoint else ground.facts.region.endpoints
-    names = {each.name for each in endpoints if each.pool == ground.pool.name}
-    after = (each for each in ground.history if each.kind == "enacted" and each.at >= member.since)
-    line = next((each for each in after if each.on in names), None)
-    found = _ENACTED.search(line.text) if line is not None else None
-    by = ""
-    if line is not None and found is not None:
-        by = f"plan {found[1]}, by {line.by.replace('/', ' ')} {clock(line.at, ground.facts.now, fraction=True)}; "
-    hold = min(health.hold_ns * member.flips, health.hold_max_ns) // SECOND
-    held = f" and {hold} s ({member.flips} flip{'s' if member.flips != 1 else ''})" if hold else ""
-    return f"{by}back after {health.rise} passes in a row{held}"
-
-
-def kept(ground: Ground, member: Member) -> list[Detail]:
-    """The limit that keeps it, until when, and the way out."""
-    safety = safety_settings(ground.pool.safety)
-    limits = allowance(ground.row, safety, ground.facts.now)
-    until = {
-        Rule.MAX_OUT: "until one is back, or you:",
-        Rule.MIN_IN: "until one is back, or you:",
-        Rule.BUCKET: f"the next in {(limits.next_ns or 0) // SECOND} s, or you:",
-        Rule.FREEZE: "or you:",
-        Rule.FAIL_OPEN: "until fewer are, or you:",
-        Rule.LAST_OF_FAMILY: "until another serves",
-    }.get(member.rule, "or you:")
-    if member.forced is OverrideKind.KEEP:
-        return [Detail("limit", "a person's keep"), Detail("try", f"fencepost resume {member.key}")]
-    why = why_kept(member, ground.row, safety, ground.facts.now) or str(member.rule)
-    stay = f"({limits.in_count - 1} of {limits.count} stay in; min_in {limits.min_in_count})"
-    return [Detail("limit", f"{why}; {until}"), Detail("try", f"fencepost drain {member.key} --for 1h     {stay}")]
-
-
-def share(ground: Ground) -> str:
-    """What part of the answers it is, as the pool's targets stand."""
-    serving = [member for member in ground.row.members if member.state in SERVING]
-    if ground.endpoint is not None:
-        serving = [member for member in serving if of_family(member, ground.endpoint)]
-    return f"1 of the {len(serving)} addresses callers get"
-
-
-def words(facts: Facts) -> list[StoredOverride]:
-    """The overrides that stand, by id."""
-    found = facts.store.overrides if facts.store else ()
-    return sorted((word for word in found if not word.until or word.until > facts.now), key=lambda each: each.id)
-
-
-def speaks_of(word: StoredOverride, ground: Ground, member: Member) -> bool:
-    """Whether an override is about this target."""
-    if word.pool not in ("", ground.pool.name):
-        return False
-    return word.target == member.key if word.target else word.zone in ("", member.zone)
-
-
-def spoken(word: StoredOverride, now: Instant) -> str:
-    """An override in words."""
-    until = f"until {clock(word.until, now)}" if word.until else "until resumed"
-    return plain(f"{word.what} on {word.on} by {word.by or 'someone'}, {until}: {word.reason or 'no reason given'}")
-
-
-def moved(move: Move, now: Instant) -> str:
-    """A move in words."""
-    cause = f": {move.cause}" if move.cause else ""
-    return f"{clock(move.at, now)}  {move.before or 'new'} -> {move.after or 'gone'} ({move.rule}){cause}"
-
-
-def clock(at: Instant, now: Instant, *, fraction: bool = False) -> str:
-    """A time of day, UTC; with its date if it is a day or more away."""
-    if not is_time(at):
-        return BEYOND if isinstance(at, int) and at >= TIMES_END else "?"
-    moment = datetime.fromtimestamp(at // SECOND, UTC)
-    text = moment.strftime("%Y-%m-%d %H:%M:%S" if abs(now - at) >= DAY else "%H:%M:%S")
-    return f"{text}.{at % SECOND // 1_000_000:03}" if fraction else text
-
-
-def render(found: Explanation) -> list[str]:
-    """The explanation in lines: targets that are in side by side, the first of each other state with its reasons."""
-    kind = f"{found.kind} " if found.kind in ("zone", "pool") else ""
-    lines = [f"{kind}{found.what}   {found.headline}"]
-    full = found.kind == "target"
-    told: set[Detail] = set()
-    for state in ORDER:
-        items = [each for each in found.items if each.state == state]
-        if state is State.IN and not full:
-            lines += side_by_side(items)
-            continue
-        for at, each in enumerate(items):
-            label = f" {state:<6}".ljust(len(state) + 2) if at == 0 else " " * 7
-            if at == 0 or full:
-                lines.append(f"{label}{each.address} ({each.zone})  {each.text}")
-                news = [detail for detail in each.details if detail.label != "votes" or detail not in told]
-                lines += [f"         {detail.label:<7} {detail.text}" for detail in news]
-                told.update(news)
-            else:
-                lines.append(f"{label}{each.address} ({each.zone})  {each.text}{plan_of(each)}")
-    lines += [f" {d.label:<6}{d.text}" for d in found.details]
-    return lines
-
-
-def plan_of(each: Item) -> str:
-    """By which plan it left, for a line that gives no more reasons."""
-    dns = next((detail.text for detail in each.details if detail.label == "dns"), "")
-    found = re.match(r"plan \d+(?: \(epoch \d+\))?, by [\w-]+(?: [\w-]+)?(?= )", dns)
-    return f"; {found[0]}" if found else ""
-
-
-def side_by_side(items: list[Item]) -> list[str]:
-    """Targets in service, three to a line, those with the same votes together."""
-    lines: list[str] = []
-    for text in dict.fromkeys(each.text for each in items):
-        alike = [f"{each.address} ({each.zone})" for each in items if each.text == text]
-        for at in range(0, len(alike), 3):
-            cells = "".join(f"{cell:<16}" for cell in alike[at : at + 3])
-            label = " in    " if not lines else " " * 7
-            lines.append(f"{label}{cells}".ljust(68) + text if at == 0 else f"{label}{cells}".rstrip())
-    return lines
+    return tuple(sorted(items, key=lambda each: ORDER.index(each.state)))

@@ -5,8 +5,9 @@ from collections.abc import Sequence
 from fencepost.core.fence import Marker
 from fencepost.core.instant import SECOND
 from fencepost.core.zone import Live, withdraws
-from fencepost.roles.status.document import BEYOND, when
-from fencepost.roles.status.endpoints import as_planned, foreign, who_holds
+from fencepost.roles.status.answered import foreign, until
+from fencepost.roles.status.endpoints import as_planned, who_holds
+from fencepost.roles.status.explanation import ASIDE, HELD
 from fencepost.roles.status.facts import Facts
 from fencepost.roles.status.problems import whose
 
@@ -19,8 +20,12 @@ def endpoint_headline(facts: Facts, name: str, states: Sequence[str]) -> str:
         ago = max(0, facts.now - facts.dns.at) // SECOND
         mark = "marker ours" if isinstance(live.marker, Marker) else "no marker"
         parts.append(f"{'left alone' if foreign(live, facts.region.owner) else mark}, read {ago} s ago")
-    counts = {state: states.count(state) for state in ("in", "kept", "out", "pending", "drained")}
-    if states:
+    if HELD in states:
+        parts.append(f"{states.count(HELD)} answered, as the hold says")
+    elif ASIDE in states:
+        parts.append("nothing answered")
+    elif states:
+        counts = {state: states.count(state) for state in ("in", "kept", "out", "pending", "drained")}
         parts.append(", ".join(f"{n} {s}" for s, n in counts.items() if n or s == "in"))
     return "; ".join(parts)
 
@@ -38,10 +43,9 @@ def standing(facts: Facts, name: str, live: Live | None) -> str:
     marker = live.marker
     text = f"gen {marker.generation}"
     if marker.hold is not None:
-        until = f", until {when(marker.hold.until_s * SECOND) or BEYOND}" if marker.hold.until_s else ", until resumed"
         by, _ = who_holds(facts, name, marker.hold)
         held = "withdrawn" if withdraws(marker) else f"held by a {marker.hold.kind}"
-        text += f", {held}{f' by {by}' if by else ''}{until}"
+        text += f", {held}{f' by {by}' if by else ''}, {until(marker.hold)}"
     if not live.verified():
         return f"{text}, and its records are not those of its marker"
     if row is None:

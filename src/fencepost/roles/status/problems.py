@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator
 
+from msgspec import structs
+
 from fencepost.core.fence import Marker
 from fencepost.core.instant import MINUTE, Instant
 from fencepost.core.store import Row, Wanted
@@ -12,11 +14,13 @@ from fencepost.core.traffic.membership import Member, Membership, Mode, Rule, St
 from fencepost.core.traffic.quorum import LEAST_VOTES
 from fencepost.core.zone import Live, withdraws
 from fencepost.roles.status import kinds
+from fencepost.roles.status.answered import asked, followers, foreign, held_with, of_pool, served_by, until
 from fencepost.roles.status.document import Problem, RoleStatus, when
-from fencepost.roles.status.endpoints import as_planned, endpoint_names, foreign
+from fencepost.roles.status.endpoints import as_planned, endpoint_names
 from fencepost.roles.status.facts import Facts, StoreFacts
 from fencepost.roles.status.kinds import Kind
 from fencepost.roles.status.running import lives, warming
+from fencepost.roles.status.ways import SPARE, way_out
 from fencepost.settings.core_settings import safety_settings
 from fencepost.settings.schema import Endpoint, Pool
 
@@ -41,20 +45,37 @@ def pool_problems(facts: Facts) -> Iterator[Problem]:
         if row is None:
             continue
         for member in row.members:
-            if member.state is State.KEPT:
-                yield kept(facts, pool, row, member)
+            found = dead_and_answered(facts, pool, row, member)
+            if found is not None:
+                yield found
         yield from alarms(facts, pool, row)
         yield from checkers(facts, pool, row)
+
+
+def dead_and_answered(facts: Facts, pool: Pool, row: Membership, member: Member) -> Problem | None:
+    """A dead target that callers still get: kept by a limit where an endpoint follows its pool, else by a hold's word.
+
+    Callers of an endpoint that a person holds get what the hold says, whatever is kept in its pool.
+    """
+    if member.state is State.KEPT and served_by(facts, pool.name, member):
+        return kept(facts, pool, row, member)
+    if member.healthy is not False:
+        return None
+    mine = {each.name for each in of_pool(facts, pool.name)}
+    for name, hold in held_with(facts, member.key):
+        if name in mine:
+            text = f"dead, still answered: {name} is held by a {hold.kind}, {until(hold)}"
+            line = f"fencepost explain {name}"
+            return problem(facts, kinds.KEPT[Rule.OPERATOR], member.key, text, line, member.dead_since or member.since)
+    return None
 
 
 def kept(facts: Facts, pool: Pool, row: Membership, member: Member) -> Problem:
     """A dead target that callers still get, with the numbers of the limit that says so, and the way out."""
     kind = kinds.KEPT.get(member.rule, kinds.KEPT[Rule.FAILING_NOW])
-    drain = f"fencepost drain {member.key} --for 1h"
-    if kind is kinds.KEPT[Rule.OPERATOR]:
-        drain = f"fencepost resume {member.key}" if member.forced else f"fencepost explain {member.key}"
-    why = why_kept(pool, row, member, facts.now)
-    return problem(facts, kind, member.key, f"dead, kept: {why}", drain, member.since)
+    why, way = why_kept(pool, row, member, facts.now), way_out(facts, pool, row, member)
+    more = f"; {way.note}" if SPARE in way.line else ""
+    return problem(facts, kind, member.key, f"dead, kept: {why}{more}", way.line, member.since)
 
 
 def why_kept(pool: Pool, row: Membership, member: Member, now: Instant) -> str:
@@ -73,13 +94,28 @@ def alarms(facts: Facts, pool: Pool, row: Membership) -> Iterator[Problem]:
     dead = sum(member.healthy is False for member in row.members)
     explain = f"fencepost explain {next((e.name for e in facts.region.endpoints if e.pool == pool.name), pool.name)}"
     if row.panic:
-        text = f"{dead} of {len(row.members)} look dead at once, so nothing is removed: are targets sick, or checks?"
-        yield problem(facts, kinds.FAIL_OPEN, pool.name, text, explain, row.panic_since)
+        yield fail_open(facts, pool, row, dead, explain)
     elif row.suspect:
         text = f"{row.suspect}: removals are slowed to a tenth"
         yield problem(facts, kinds.POOL_SUSPECT, pool.name, text, explain, row.suspect_since)
     if row.source_error:
         yield problem(facts, kinds.TARGETS_REFUSED, pool.name, row.source_error, "fencepost reload --yes")
+
+
+def fail_open(facts: Facts, pool: Pool, row: Membership, dead: int, explain: str) -> Problem:
+    """Fail open: it asks for a person while much looks dead and callers depend on it.
+
+    Once less than its exit's share is sick it ends by itself, within some rounds; and where every endpoint of the pool
+    is held, a person has seen to what callers get.
+    """
+    some = f"{dead} of {len(row.members)} look{'s' if dead == 1 else ''} dead"
+    calm = row.sick < safety_settings(pool.safety).exit_ppm
+    text = f"{some} at once, so nothing is removed: are targets sick, or checks?"
+    if calm:
+        text = f"fail open is ending: {some} now, and nothing is removed until that has lasted some rounds"
+    found = problem(facts, kinds.FAIL_OPEN, pool.name, text, explain, row.panic_since)
+    seen_to = any(True for _ in of_pool(facts, pool.name)) and not followers(facts, pool.name)
+    return structs.replace(found, needs_person=False) if calm or seen_to else found
 
 
 def checkers(facts: Facts, pool: Pool, row: Membership) -> Iterator[Problem]:
@@ -134,8 +170,8 @@ def endpoint_problem(
     if row is not None and row.contested:
         text = "two stores with this owner replace each other's records; this one has stopped"
         yield problem(facts, kinds.CONTESTED, name, text, f"fencepost explain {name}", row.made_at)
-    elif asked := asks.a_person(name):
-        yield problem(facts, kinds.NEEDS_ADOPT, name, asked, take_over(name, live))
+    elif why := asked(facts, name):
+        yield problem(facts, kinds.NEEDS_ADOPT, name, why, take_over(name, live))
     elif as_planned(live, row) is False and row is not None:
         text = f"generation {row.generation} is planned, {instead(live, row)}"
         yield problem(facts, kinds.ENACTORS_BEHIND, name, text, f"fencepost history {name}", late(row, live))
@@ -144,6 +180,15 @@ def endpoint_problem(
     if facts.store is not None and is_behind(asks, settings, row, facts.region.dns.gather_ns, facts.now):
         text = "its pool's membership has changed and no plan has followed"
         yield problem(facts, kinds.PLANNER_BEHIND, name, text, log_of(facts, "planner"))
+
+
+def why_alone(facts: Facts, name: str) -> tuple[str, str]:
+    """Why a name is left alone, and the line that changes that, if a command can ("")."""
+    live = facts.dns.lives.get(name) if facts.dns else None
+    if live is not None and foreign(live, facts.region.owner):
+        return f"{whose(live)}; it is left alone: find out whose it is", ""
+    why = asked(facts, name) or "records without a marker stand here, and they aren't known as ours: left alone"
+    return why, take_over(name, live)
 
 
 def foreign_at(live: Live | None, facts: Facts) -> bool:
@@ -164,21 +209,11 @@ def empty(facts: Facts, name: str, *, healed: bool) -> Problem:
 
 
 class Asks:
-    """What is asked of endpoints by their pools (one value for all that are alike), and of a person by enactors."""
+    """What is asked of endpoints by their pools: one value for all that are alike."""
 
     def __init__(self, store: StoreFacts | None) -> None:
         self.pools = store.pools if store else {}
-        self._people = {
-            name: why
-            for _, found in sorted((store.findings if store else {}).items(), reverse=True)
-            for name, (verdict, why) in found.items()
-            if verdict == "ask"
-        }
         self._wanted: dict[tuple[str, tuple[str, ...], int], Wanted | None] = {}
-
-    def a_person(self, name: str) -> str | None:
-        """What enactors ask a person about, if they do."""
-        return self._people.get(name)
 
     def wanted(self, settings: Endpoint) -> Wanted | None:
         """What the inputs ask of an endpoint; None if they don't say."""
