@@ -6,10 +6,11 @@ import pytest
 from msgspec import structs
 
 from fencepost.cli.plan import changing, document, lines, unseen
-from fencepost.cli.preview import Preview
-from fencepost.core.fence import Generation, Marker
+from fencepost.cli.preview import Preview, held_in
+from fencepost.core.fence import Generation, Hold, Marker
 from fencepost.core.record_set import Content, content
 from fencepost.core.store import Head, Plan, Row
+from fencepost.core.traffic.membership import Member, Membership, State
 from fencepost.core.zone import Live
 from fencepost.roles.configuration import Loaded
 from fencepost.settings import load
@@ -70,3 +71,53 @@ def test_a_lost_store_is_not_called_a_first_start() -> None:
 def test_where_no_address_moves_it_is_said_what_does(stands: Live, planned: Row, words: str) -> None:
     """It said "weights or ttl" of both, and of neither."""
     assert unseen(stands, planned) == words
+
+
+def test_a_held_endpoint_says_what_stands_and_what_follows_the_holds_end() -> None:
+    """It said "nothing would change" under a repair; the resume after it changed two addresses to six."""
+    value, hold = content(["127.0.1.2", "127.0.9.9"], 5), Hold("repair", 77)
+    stands = Row.of(API, Generation(77, 1), value, hold, families="4")
+    marker = Marker.of("demo", "beef", stands.generation, value, hold, 1)
+    lives = {API: Live(API, marker, value.a, (), 5), WWW: live(WWW)}
+    pool = Membership("web", members=tuple(Member(each, "a", State.IN, 1) for each in SIX.a))
+    preview = structs.replace(found((), lives, {}, has_store=True), after={"web": pool}, plan=None)
+    preview = structs.replace(preview, held=held_in(REGION, lives, {API: stands}, None, preview.after))
+    text = "\n".join(lines(preview))
+    assert "nothing would change while what people placed stands" in text
+    assert f"{API}   held by a repair, until you resume it; it answers 127.0.1.2, 127.0.9.9" in text
+    assert len([line for line in text.splitlines() if line.startswith("   + ")]) == 5
+    assert [line.split()[:2] for line in text.splitlines() if line.startswith("   - ")] == [["-", "127.0.9.9"]]
+    assert f"fencepost resume {API}" in text
+    told = document(preview)["held"]
+    assert told == [
+        {
+            "name": API,
+            "by": "repair",
+            "until": None,
+            "then": {"in": [each for each in SIX.a if each != "127.0.1.2"], "out": ["127.0.9.9"]},
+        }
+    ]
+
+
+def test_an_endpoint_that_waits_for_its_pool_after_a_hold_is_said_to_stay() -> None:
+    """A pool without a row, or a name that left the file: nothing is wanted for it, so nothing follows."""
+    value, hold = content(["127.0.9.9"], 5), Hold("rollback", 77, 10)
+    marker = Marker.of("demo", "beef", Generation(77, 1), value, hold, 1)
+    lives = {API: Live(API, marker, value.a, (), 5)}
+    preview = structs.replace(found((), lives, {}, has_store=True), held=held_in(REGION, lives, {}, None, {}))
+    assert "stays as it is after that too" in "\n".join(lines(preview))
+    assert document(preview)["held"][0]["then"] is None
+
+
+def test_an_endpoint_that_leaves_the_file_is_named_with_what_takes_it_away() -> None:
+    """Plan didn't mention it, and reload proposed `withdraw` also for what had been withdrawn already."""
+    gone, hold = "old.example.test", Hold("withdraw", 77)
+    preview = found((), {API: live(API), WWW: live(WWW), gone: live(gone)}, {}, has_store=True)
+    assert f" {gone}   not in the file; its records stay until  fencepost withdraw {gone}" in lines(preview)
+    assert document(preview)["orphans"] == [gone]
+    marker = Marker.of("demo", "beef", Generation(77, 1), content([], 5), hold, 1)
+    lives = {**preview.lives, gone: Live(gone, marker)}
+    held = held_in(REGION, lives, {}, None, {})
+    text = "\n".join(lines(structs.replace(preview, lives=lives, held=held)))
+    assert "not in the file; withdrawn" in text
+    assert f"fencepost withdraw {gone}" not in text

@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
+from fencepost.cli import plan_holds
 from fencepost.cli.check import counted
 from fencepost.cli.flags import Config, Json, Timeout, duration
 from fencepost.cli.preview import Preview, marker_of, preview
@@ -65,22 +66,26 @@ def lines(found: Preview) -> list[str]:
         said += [styled(f"a start would be refused: {why}", "yellow") for why in ([] if ran else taken(region))]
     said += [styled(f"a reload would be refused without --yes: {why}", "yellow") for why in found.refusals]
     if not rows:
-        said.append("nothing would change")
+        said.append("nothing would change" + (" while what people placed stands" if found.held else ""))
     else:
         number = found.plan.number if found.plan else 0
         said.append(f"plan {number} would change {len(rows)} of {counted(len(region.endpoints), 'endpoint')}")
     changed = {row.name: row for row in rows}
+    listed = {each.name for each in region.endpoints}
     for name in sorted({*found.lives, *changed}):
         if name in found.left_alone:
             said.append(f" {name}   left alone: {found.left_alone[name]}")
         elif name in changed:
             said += endpoint_lines(found, changed[name])
+        elif name not in listed:
+            said.append(plan_holds.orphan_line(found, name))
+        elif name in found.held:
+            said += [plan_holds.held_line(found, name), *table(plan_holds.following(found, name), "   ")]
         else:
             marker = marker_of(found.lives[name])
             said.append(f" {name}   " + (f"gen {marker.generation}, no change" if marker else "not published yet"))
             said += table(kept_lines(found, name), "   ")
-    said += closing(found, rows)
-    return said
+    return said + closing(found, rows) + plan_holds.closing(found)
 
 
 def taken(region: Region) -> list[str]:
@@ -127,7 +132,7 @@ def endpoint_lines(found: Preview, row: Row) -> list[str]:
     if row.withdrawn:
         kinds = "is withdrawn: no address"
     said = [f" {styled(row.name, 'bold')}   gen {marker.generation if marker else '-'} -> {row.generation}   {kinds}"]
-    cells = [
+    cells: list[tuple[str, ...]] = [
         ("+", address, *came(found, row.name, address)) for address in row.content.addresses if address not in before
     ]
     cells += [("-", address, *went(found, row.name, address)) for address in live.a + live.aaaa if address not in after]
@@ -253,7 +258,7 @@ def rule_text(rule: Rule) -> str:
 
 def document(found: Preview) -> dict[str, Any]:
     """The preview for programs."""
-    rows = changing(found)
+    rows, listed = changing(found), {each.name for each in found.region.endpoints}
     return {
         "schema": "fencepost.plan/1",
         "region": found.region.name,
@@ -261,7 +266,9 @@ def document(found: Preview) -> dict[str, Any]:
         "refused_without_yes": list(found.refusals),
         "changes": [change(found, row) for row in rows],
         "left_alone": [{"name": name, "why": why} for name, why in sorted(found.left_alone.items())],
-        "unchanged": sorted(set(found.lives) - {row.name for row in rows} - set(found.left_alone)),
+        "orphans": sorted(set(found.lives) - listed),
+        "held": plan_holds.document(found),
+        "unchanged": sorted(listed & set(found.lives) - {row.name for row in rows} - set(found.left_alone)),
     }
 
 

@@ -15,9 +15,11 @@ from fencepost.cli.loaded import loaded_in
 from fencepost.cli.talk import Talk
 from fencepost.core.effects import Publish, Wake
 from fencepost.core.events import Event, Woke
-from fencepost.core.fence import Marker
+from fencepost.core.fence import Hold, Marker
 from fencepost.core.judge import Kind, Pair, judge
+from fencepost.core.record_set import Content
 from fencepost.core.store import Head, Plan, Row
+from fencepost.core.traffic.desired import desired
 from fencepost.core.traffic.dns_planner import DnsPlanner, PlannerSettings
 from fencepost.core.traffic.load_balancer import LoadBalancer, WriteMembership
 from fencepost.core.traffic.membership import Membership
@@ -67,11 +69,21 @@ class ReadOnly:
         raise AssertionError(f"a preview never calls {name}")
 
 
+class Held(Struct, frozen=True):
+    """An endpoint that a person holds: the hold, and what its pool would have it answer once that ends (None: nothing
+    is wanted for it, so it stays as it is).
+    """
+
+    hold: Hold
+    then: Content | None
+
+
 class Preview(Struct):
     """What would be done: the plan (None: nothing), and all that it was made from.
 
     ``loaded`` is the configuration that runs (None: none yet), ``region`` the file's; ``before`` and ``after`` the
-    membership rows as they are and as the file would make them.
+    membership rows as they are and as the file would make them. ``held`` are the endpoints that stand by a person's
+    hold, whatever is planned for the others.
     """
 
     region: Region
@@ -85,6 +97,7 @@ class Preview(Struct):
     read_s: float
     has_store: bool
     refusals: tuple[str, ...]
+    held: dict[str, Held] = {}
 
 
 async def preview(talk: Talk) -> Preview:
@@ -118,7 +131,9 @@ async def preview(talk: Talk) -> Preview:
         PlannerSettings("plan", region.owner, gather=region.dns.gather_ns), dns, ReadOnly(store, inputs)
     )
     plan = await decided(hands)
-    names = sorted({each.name for each in region.endpoints} | {row.name for row in (plan.rows if plan else ())})
+    listed = {each.name for each in region.endpoints}
+    gone = left_behind(dns, region.owner) - listed
+    names = sorted(listed | gone | {row.name for row in (plan.rows if plan else ())})
     lives = {name: dns.live(name) for name in names}
     return Preview(
         region,
@@ -132,7 +147,37 @@ async def preview(talk: Talk) -> Preview:
         time.monotonic() - began,
         store is not None,
         too_much(loaded.region, region) if loaded is not None and not same else (),
+        held_in(region, lives, hands.rows, plan, after),
     )
+
+
+def left_behind(dns: Domains, owner: str) -> set[str]:
+    """Every name that has a marker of ours, whether the file has it or not."""
+    found = ((name, marker_of(dns.live(name))) for name in dns.names())
+    return {name for name, marker in found if marker is not None and marker.owner == owner}
+
+
+def held_in(
+    region: Region,
+    lives: Mapping[str, Live],
+    rows: Mapping[str, Row],
+    plan: Plan | None,
+    after: Mapping[str, Membership],
+) -> dict[str, Held]:
+    """The endpoints that stay as a person's hold says, by marker or row, and what would follow its end."""
+    ends = {row.name for row in (plan.rows if plan else ()) if row.hold is None}
+    settings = {each.name: each for each in region.endpoints}
+    found = {}
+    for name, live in lives.items():
+        marker = marker_of(live)
+        hold = marker.hold if marker else rows[name].hold if name in rows else None
+        each = settings.get(name)
+        theirs = marker is not None and marker.owner != region.owner
+        if hold is None or each is None or name in ends or theirs:
+            continue
+        wanted = desired(each.records, each.ttl_s, after.get(each.pool))
+        found[name] = Held(hold, wanted.content if wanted else None)
+    return found
 
 
 async def standing_in_dns(talk: Talk) -> Domains:
