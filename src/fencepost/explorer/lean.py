@@ -43,7 +43,7 @@ class Lean:
         self.on = on
         self.single = shape.endpoints == 1
         torn = shape.may(Fault.TORN) and shape.may(*HANDS_ON_RECORDS)
-        self.spends = self.single and shape.stores == 1 and not shape.may(*HANDS_ON_MARKERS) and not torn
+        self.spends = self.single and not shape.may(*HANDS_ON_MARKERS) and not torn
         self.old_rows = shape.janitors > 0 or shape.may(*READERS_OF_OLD_ROWS)
         self.files = shape.may(*HANDS_ON_RECORDS, Fault.TORN)
         self.sometimes: Counter[str] = Counter()

@@ -24,7 +24,7 @@ from fencepost.core.events import (
 from fencepost.core.fence import Marker
 from fencepost.core.store import Plan, Tables
 from fencepost.core.zone import Batch
-from fencepost.world import tears
+from fencepost.world import goals, tears
 from fencepost.world.faults import Fault
 from fencepost.world.model import Move
 from fencepost.world.reads import has_read_dns, keep, known_sets, newest_rows, thought
@@ -83,8 +83,7 @@ def perform(slot: Slot, shared: Shared) -> Move:
             seen = structs.replace(mirror, rows=newest_rows(tables, shared.domain), ours=ours)
             return thought("reads the rows", slot._replace(mirror=seen), RowsRead(), shared)
         case ReadHead():
-            enacted = shared.enacted[slot.store] if shared.enacted else ()
-            seen = structs.replace(mirror, rows=newest_rows(tables, shared.domain), enacted=enacted)
+            seen = structs.replace(mirror, rows=newest_rows(tables, shared.domain))
             return thought("reads the head", slot._replace(mirror=seen), HeadRead(tables.head), shared)
         case ReadInputs():
             seen = structs.replace(mirror, wanted=tables.wanted, orders=tables.orders)
@@ -206,7 +205,10 @@ def land(shared: Shared, batch: Batch) -> tuple[Shared, str | None, bool]:
     for at, live in enumerate(shared.domain):
         if live.name in replaced:
             domain[at] = replaced[live.name]
-            memory[at], wrong = promises.enact(memory[at], domain[at], shared.judged_at)
+            known = memory[at]
+            memory[at], wrong = promises.enact(known, domain[at], shared.judged_at)
+            if wrong == "hold_stands" and goals.tied(shared, known, domain[at]):
+                wrong = None
             broken = broken or wrong
     return structs.replace(shared, domain=tuple(domain), memory=tuple(memory)), broken, True
 

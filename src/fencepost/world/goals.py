@@ -3,23 +3,28 @@
 from fencepost.core import judge as judging
 from fencepost.core.fence import Foreign, Marker
 from fencepost.core.judge import Pair
+from fencepost.core.promises import Memory
 from fencepost.core.record_set import record_digest
 from fencepost.core.store import Tables, Wanted
 from fencepost.core.zone import Live
+from fencepost.world.faults import Fault
 from fencepost.world.region import OWNER, Shared
+
+WRONG_CLOCKS = (Fault.SLOW_REPAIR, Fault.FAST_REPAIR)
 
 
 def converged(shared: Shared, *, planned: bool = True) -> bool:
     """Whether every endpoint answers what its newest row says, and that row what is wanted or held.
 
     Endpoints that wait for a person (another's marker, unmarked records not known as ours) count: their records serve.
-    With two stores of one owner, one of the two must have its way and the other stand aside. Where no planner lives
-    (``planned=False``), each endpoint must hold what its marker says.
+    With two stores of one owner, one of the two must have its way and the other stand aside, or agree (both hold what a
+    repair says). Where no planner lives (``planned=False``), each endpoint must hold what its marker says.
     """
     if not planned:
         return all(live.verified() for live in shared.domain if isinstance(live.marker, Marker))
     return any(
-        reigns(shared, tables) and all(stands_aside(shared, other) for other in shared.stores if other is not tables)
+        reigns(shared, tables)
+        and all(stands_aside(shared, other) or reigns(shared, other) for other in shared.stores if other is not tables)
         for tables in shared.stores
     )
 
@@ -27,6 +32,20 @@ def converged(shared: Shared, *, planned: bool = True) -> bool:
 def near_the_end(shared: Shared) -> bool:
     """Whether the bound on plan numbers, rather than a rule, may be what keeps this state from its goal."""
     return shared.last > 0 and any(2 * tables.head.number > shared.last for tables in shared.stores)
+
+
+def tied(shared: Shared, memory: Memory, live: Live) -> bool:
+    """Whether two holds bear one epoch, and the clock of a person's machine was wrong: a limit that is known.
+
+    A hold by a clock that is ahead makes all holds after it count on from its epoch, until time has caught up; two that
+    are placed on the same knowledge then get the same one. With clocks that are right the time keeps them apart.
+    """
+    marker, held = live.marker, memory.held
+    if not any(fault in WRONG_CLOCKS for fault, _ in shared.budget):
+        return False
+    if not isinstance(marker, Marker) or marker.hold is None or held is None or marker.hold.id != held.id:
+        return False
+    return (marker.hold, marker.content) != (held, memory.content)
 
 
 def reigns(shared: Shared, tables: Tables) -> bool:
@@ -38,8 +57,11 @@ def reigns(shared: Shared, tables: Tables) -> bool:
 
 
 def stands_aside(shared: Shared, tables: Tables) -> bool:
-    """Whether this store has given the endpoints up to the other."""
-    return all((row := tables.newest(live.name)) is not None and row.contested for live in shared.domain)
+    """Whether this store has given the endpoints up to the other. Another's endpoints are nobody's here."""
+    return all(
+        isinstance(live.marker, Foreign) or ((row := tables.newest(live.name)) is not None and row.contested)
+        for live in shared.domain
+    )
 
 
 def settled(tables: Tables, live: Live, wanted: Wanted | None) -> bool:

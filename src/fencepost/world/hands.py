@@ -13,7 +13,7 @@ from fencepost.core.zone import Change
 from fencepost.world.calls import fly, spend
 from fencepost.world.faults import MEANING, Fault
 from fencepost.world.model import Move
-from fencepost.world.region import ASKED, DRAINED, OWNER, REPAIRS, STRANGE, Shared, life
+from fencepost.world.region import ASKED, BETWEEN_HOLDS_S, DRAINED, OWNER, REPAIRS, STRANGE, Shared, life
 
 LASTS_S = 100
 """How long a hold with an end lasts, seconds: far more than pass while holds are placed."""
@@ -47,9 +47,9 @@ def by_hand(shared: Shared, at: int, **what: object) -> Shared | None:
 
 
 def newest_row(shared: Shared, at: int) -> Row | None:
-    """The newest row of an endpoint in any store."""
+    """The newest row of an endpoint; of two stores' the older, since each knows only of its own."""
     rows = [row for tables in shared.stores if (row := tables.newest(shared.domain[at].name)) is not None]
-    return max(rows, key=lambda row: row.generation, default=None)
+    return min(rows, key=lambda row: row.generation, default=None)
 
 
 def altered(shared: Shared, at: int, **what: object) -> Shared | None:
@@ -102,7 +102,7 @@ def repaired(shared: Shared, at: int, fault: Fault = Fault.REPAIR) -> Shared | N
         value, clock = REPAIRS[-3], shared.now + AHEAD
     mark = shared.tables.head.mark
     change: Change = repair.repair(live, row, value, owner=OWNER, store=mark, now=clock, until_s=until_s)
-    return structs.replace(fly(shared, (change,)), tick=shared.tick + 1)
+    return structs.replace(fly(shared, (change,)), tick=shared.tick + BETWEEN_HOLDS_S)
 
 
 def later(shared: Shared, at: int) -> Shared | None:

@@ -7,13 +7,16 @@ from fencepost.core.events import DnsRead, Event
 from fencepost.core.judge import Remembered
 from fencepost.core.record_set import record_digest
 from fencepost.core.store import Row, Tables
+from fencepost.core.traffic.dns_planner import DnsPlanner
 from fencepost.core.zone import Live
 from fencepost.world.model import Move
-from fencepost.world.region import Shared, Slot, advance, placed
+from fencepost.world.region import BETWEEN_HOLDS_S, Shared, Slot, advance, placed
 
 
 def has_read_dns(label: str, slot: Slot, shared: Shared, event: str = "") -> Move:
-    """The part knows what stands in DNS now, and so does its local file."""
+    """The part knows what stands in DNS now, and so does its local file; a planner then asks what was enacted."""
+    if shared.enacted and isinstance(slot.decider, DnsPlanner):
+        slot = slot._replace(mirror=structs.replace(slot.mirror, enacted=shared.enacted[slot.store]))
     if slot.file:
         slot = keep(slot, recollect(slot.file, slot.mirror.dns))
     return thought(label, slot, DnsRead(), shared)._replace(event=event)
@@ -26,10 +29,10 @@ def keep(slot: Slot, file: tuple[Remembered | None, ...]) -> Slot:
 
 
 def thought(label: str, slot: Slot, event: Event, shared: Shared) -> Move:
-    """The part thinks about an answer; if it decides to place a hold, a second passes."""
+    """The part thinks about an answer; if it decides to place a hold, time passes."""
     told = advance(slot, event, shared.now)
     if placed(told.pending, slot.mirror) > shared.tick:
-        shared = structs.replace(shared, tick=shared.tick + 1)
+        shared = structs.replace(shared, tick=shared.tick + BETWEEN_HOLDS_S)
     return Move(label, told, shared)
 
 

@@ -37,6 +37,8 @@ DRAINED: tuple[Content, ...] = tuple(content([f"192.0.2.{n}"], 30) for n in rang
 """What the inputs ask for in place of each of these while a target is drained."""
 REPAIRS: tuple[Content, ...] = tuple(content([f"198.51.100.{n}"], 30) for n in range(1, 7))
 """What each repair puts in place."""
+BETWEEN_HOLDS_S = 10
+"""So many seconds pass between two holds; two counted from the same epoch would otherwise meet one that wasn't."""
 STRANGE = content(["203.0.113.9"], 30)
 """What a careless hand puts in place of our addresses."""
 
@@ -47,10 +49,11 @@ class Shared(Struct, frozen=True, gc=False):
     """What all parts see: DNS, stores, commits in flight; what the adversary may still do; what the promises remember.
 
     There is one store but where two of one owner are tried. ``tick`` stands for the seconds since 1970: it rises with
-    each hold placed, so no two are placed in one second. ``enacted`` is, for each store and endpoint, the generation
-    that its own enactors last wrote; kept only where there are two stores. ``life`` counts the stores ever made. No
-    plan is published beyond number ``last`` (0: no end). ``asked`` is how often each endpoint's inputs changed, and
-    ``words`` what a person has said about it ("", "drain" or "keep"): kept only where such words may be said.
+    each hold placed, so no two are placed in one second by clocks that are right. ``enacted`` is, for each store and
+    endpoint, the generation that its own enactors last wrote; kept only where there are two stores. ``life`` counts the
+    stores ever made. No plan is published beyond number ``last`` (0: no end). ``asked`` is how often each endpoint's
+    inputs changed, and ``words`` what a person has said about it ("", "drain" or "keep"): kept only where such words
+    may be said.
     """
 
     domain: tuple[Live, ...]
@@ -158,6 +161,7 @@ def start(shape: Shape) -> tuple[tuple[Slot, ...], Shared]:
         stores=tuple(new_store(shape, at) for at in range(shape.stores)),
         budget=tuple(sorted(shape.budget, key=lambda item: item[0].value)),
         memory=(Memory(),) * shape.endpoints,
+        tick=BETWEEN_HOLDS_S,
         life=shape.stores,
         last=shape.last,
         enacted=((Generation(),) * shape.endpoints,) * shape.stores if shape.stores > 1 else (),
@@ -263,7 +267,7 @@ def surveyed(slot: Slot) -> Surveyed:
     standings = []
     for at, (live, row) in enumerate(zip(mirror.dns, mirror.rows, strict=True)):
         orders = tuple(order for order in mirror.orders if order.name == live.name)
-        enacted = bool(mirror.enacted) and row is not None and mirror.enacted[at] == row.generation
+        enacted = bool(mirror.enacted) and row is not None and mirror.enacted[at] >= row.generation
         standings.append(Standing(live.name, live, row, wanted.get(live.name), orders, enacted))
     numbers = [live.marker.generation.number for live in mirror.dns if isinstance(live.marker, Marker)]
     return Surveyed(tuple(standings), max(numbers, default=0))

@@ -101,8 +101,7 @@ def from_store(slot: Slot, shared: Shared, at: int, kind: str) -> Mirror:
     tables, mirror = shared.stores[slot.store], slot.mirror
     match kind:
         case "rows":
-            enacted = shared.enacted[slot.store] if shared.enacted else ()
-            return structs.replace(mirror, rows=newest_rows(tables, shared.domain), enacted=enacted)
+            return structs.replace(mirror, rows=newest_rows(tables, shared.domain))
         case "wanted":
             return structs.replace(mirror, wanted=(*mirror.wanted, tables.wanted[at]))
         case "orders":
