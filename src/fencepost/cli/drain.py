@@ -21,9 +21,13 @@ from fencepost.cli.flags import (
 from fencepost.cli.scopes import Effect, Pools, Scope
 from fencepost.cli.talk import Talk, answer, talk
 from fencepost.cli.terminal import note, until_text
+from fencepost.core.fence import Marker
+from fencepost.core.instant import SECOND
 from fencepost.core.traffic.membership import SERVING, Membership, OverrideKind
 from fencepost.core.traffic.operator_word import FREEZING
-from fencepost.ports import Misconfigured, Refused
+from fencepost.core.zone import Live
+from fencepost.ports import Misconfigured, PortError, Refused
+from fencepost.settings.schema import Endpoint
 from fencepost.settings.units import spoken
 
 
@@ -106,6 +110,8 @@ async def force(
     under = show_drain(effects, words, ends) if kind is OverrideKind.DRAIN else show_keep(known, where, ends)
     for text in replaced(known, where):
         note(text)
+    if kind is OverrideKind.DRAIN:
+        await say_apart(talk, known, effects)
     why = reason(why, f"{kind} {words}")
     if under:
         for pool in under:
@@ -191,24 +197,64 @@ async def applied(talk: Talk, kind: OverrideKind, where: list[Scope]) -> None:
     await talk.until(look, f"{kind} of {what}: not taken up yet{await planner_word(talk)}")
 
 
-async def gone_from_dns(talk: Talk, known: Pools, effects: list[Effect]) -> None:
-    """Wait until DNS no longer answers those drained; says what callers' caches add."""
-    leaving = {each.pool: {member.key for member in each.leaving} for each in effects}
-    endpoints = [each for each in known.region.endpoints if leaving.get(each.pool)]
+def concerned(known: Pools, effects: list[Effect]) -> list[Endpoint]:
+    """The endpoints of pools that lose somebody."""
+    pools = {each.pool for each in effects if each.leaving}
+    return [each for each in known.region.endpoints if each.pool in pools]
 
-    async def look() -> bool | None:
+
+def held_apart(live: Live, owner: str) -> str:
+    """Why an endpoint doesn't follow its pool, in words that follow its name; "" if it does.
+
+    A hold answers its own addresses until it ends, and what isn't marked as ours is left alone.
+    """
+    marker = live.marker
+    if not isinstance(marker, Marker) or marker.owner != owner:
+        return "" if live.empty and marker is None else "isn't marked as ours, so it is left alone"
+    if marker.hold is None:
+        return ""
+    what = "is withdrawn" if marker.hold.kind == "withdraw" else f"is held by a {marker.hold.kind}"
+    return f"{what}, {until_text(marker.hold.until_s * SECOND)}"
+
+
+async def say_apart(talk: Talk, known: Pools, effects: list[Effect]) -> None:
+    """Say which endpoints a drain doesn't change, and if they answer those drained; nothing where DNS can't be read."""
+    leaving = {member.key for each in effects for member in each.leaving}
+    try:
+        dns = await talk.read_dns()
+    except PortError:
+        return
+    for endpoint in concerned(known, effects):
+        live = dns.live(endpoint.name)
+        why = held_apart(live, talk.region.owner)
+        if why:
+            still = [each for each in live.a + live.aaaa if each in leaving]
+            goes_on = f"goes on answering {', '.join(still)}" if still else "its answer doesn't change"
+            note(f"{endpoint.name} {why}: {goes_on}")
+
+
+async def gone_from_dns(talk: Talk, known: Pools, effects: list[Effect]) -> None:
+    """Wait until no endpoint that follows its pool answers those drained; says what callers' caches add."""
+    leaving = {each.pool: {member.key for member in each.leaving} for each in effects}
+    endpoints = concerned(known, effects)
+
+    async def look() -> list[Endpoint] | None:
         dns, rows = await talk.read_dns(), (await scopes.pools(talk)).rows
-        for endpoint in endpoints:
+        following = [each for each in endpoints if not held_apart(dns.live(each.name), talk.region.owner)]
+        for endpoint in following:
             live = dns.live(endpoint.name)
             if leaving[endpoint.pool] & set(live.a + live.aaaa) - still_serving(rows.get(endpoint.pool)):
                 return None
-        return True
+        return following
 
-    if endpoints:
-        names = ", ".join(endpoint.name for endpoint in endpoints[:3]) + (", …" if len(endpoints) > 3 else "")
-        await talk.until(look, f"{names}: not out of DNS yet")
-        longest = max(endpoint.ttl_s for endpoint in endpoints)
-        note(f"out of DNS; callers' caches add up to {spoken(longest * 1_000_000_000)} (ttl)")
+    if not endpoints:
+        return
+    names = ", ".join(endpoint.name for endpoint in endpoints[:3]) + (", …" if len(endpoints) > 3 else "")
+    left = await talk.until(look, f"{names}: not out of DNS yet")
+    if left:
+        longest = max(endpoint.ttl_s for endpoint in left)
+        of = "" if len(left) == len(endpoints) else f" of {', '.join(endpoint.name for endpoint in left[:3])}"
+        note(f"out of DNS{of}; callers' caches add up to {spoken(longest * SECOND)} (ttl)")
 
 
 def still_serving(row: Membership | None) -> set[str]:

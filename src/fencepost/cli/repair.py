@@ -75,8 +75,10 @@ async def work(
     source = chosen(talk, live, row, addresses)
     change = made(talk, live, row, mark, source.content, ends)
     stands = ", ".join(live.a + live.aaaa) or "nothing"
-    note(f"{name} answers {stands} now (gen {marker_text(live)}).")
+    note(f"{name} answers {stands} now ({marker_text(live)}).")
     note(f"It will answer {', '.join(change.content.addresses)} ({source.whence}), {terminal.until_text(ends)}.")
+    for text in strangers(talk, name, change.content):
+        note(text)
     why = reason(why, f"repair {name}")
     agree("Write it?", yes=yes)
     change = await written(talk, change, row, mark, source.content, ends)
@@ -96,6 +98,18 @@ async def work(
         as_json=as_json,
     )
     return 0
+
+
+def strangers(talk: Talk, name: str, value: Content) -> list[str]:
+    """Addresses that are targets of no pool of the endpoint, as a line: a slip, or a spare that nobody checks."""
+    pools = {each.pool for each in talk.region.endpoints if each.name == name}
+    known = {target.address for pool in talk.region.pools if pool.name in pools for target in pool.targets}
+    odd = [each for each in value.addresses if each not in known]
+    if not odd or not pools:
+        return []
+    listed = ", ".join(odd[:8]) + (", …" if len(odd) > 8 else "")
+    are = "is no target" if len(odd) == 1 else "are no targets"
+    return [f"{listed} {are} of pool {', '.join(sorted(pools))}: nobody checks {'it' if len(odd) == 1 else 'them'}."]
 
 
 def say_withdrawn(live: Live) -> None:
@@ -199,5 +213,5 @@ async def written(talk: Talk, change: Change, row: Row | None, mark: str, value:
 def marker_text(live: Live) -> str:
     """What its marker says, in a word or two."""
     if isinstance(live.marker, Marker):
-        return f"{live.marker.generation}{', withdrawn' if withdraws(live.marker) else ''}"
-    return "unmarked" if live.marker is None else "another owner's"
+        return f"gen {live.marker.generation}{', withdrawn' if withdraws(live.marker) else ''}"
+    return "no marker" if live.marker is None else "another owner's"

@@ -79,11 +79,14 @@ async def work(
 
 
 def other_change(live: Live, then: Content) -> str:
-    """What differs where the addresses don't."""
+    """What differs where the addresses don't. No weights are equal weights, whatever the number."""
     if live.ttl and live.ttl != then.ttl:
         return f"ttl {live.ttl} -> {then.ttl}"
     now = live.marker.content if isinstance(live.marker, Marker) else None
-    return "weights" if (now.weights if now is not None else ()) != then.weights else "the same records, now held so"
+    old, new = now.weights if now is not None else (), then.weights
+    if old == new:
+        return "the same records, now held so"
+    return "weights as of then" if new else "all weigh the same (now one differs: a target that comes back starts low)"
 
 
 async def issued(talk: Talk, generation: int) -> None:

@@ -1,0 +1,46 @@
+"""What a region says of itself while people's words stand and while parts are away: told as it is, by real processes."""
+
+import json
+from collections.abc import Iterator
+
+import pytest
+from regions import RunningRegion
+
+from fencepost.roles.status.document import decode
+
+API, WWW = "api.example.test", "www.example.test"
+WHY = ("--reason", "a test")
+
+
+@pytest.fixture(scope="module")
+def region(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningRegion]:
+    """One region for the whole file; each test leaves it as it found it."""
+    with RunningRegion(tmp_path_factory.mktemp("told"), name="told") as running:
+        running.until(lambda: len(running.addresses(WWW)) == 6, 15, "all in")
+        yield running
+
+
+@pytest.fixture(autouse=True)
+def as_found(region: RunningRegion) -> Iterator[None]:
+    """What a test placed and left is ended."""
+    yield
+    region.fencepost("resume", "--all", "--yes", ok=(0, 1, 3))
+    region.until(lambda: [len(region.addresses(name)) for name in (API, WWW)] == [6, 6], 15, "six addresses each")
+
+
+def test_under_a_repair_everything_speaks_of_what_dns_answers(region: RunningRegion) -> None:
+    """status, explain and plan went by the pool, and drain waited in vain for a held endpoint to follow it."""
+    region.fencepost("repair", API, "--address", "127.0.1.2", "--address", "127.0.9.9", "--yes", *WHY)
+    status = decode(region.fencepost("status", "--json").encode())
+    endpoint = next(each for each in status.endpoints if each.name == API)
+    assert endpoint.addresses == ("127.0.1.2", "127.0.9.9")
+    assert {out.reason for out in endpoint.out} == {"left aside by a repair"}
+    assert status.verdict == "working"
+    assert "2 (repair)" in region.fencepost("status")
+    assert "2 answered, as the hold says" in region.fencepost("explain", API)
+    assert "no target of any pool" in region.fencepost("explain", "127.0.9.9")
+    told = json.loads(region.fencepost("plan", "--json"))["held"]
+    assert [(each["name"], len(each["then"]["in"]), each["then"]["out"]) for each in told] == [(API, 5, ["127.0.9.9"])]
+    said = region.fencepost("drain", "127.0.1.1", "--for", "5m", "--yes", *WHY)
+    assert "127.0.1.1 is out" in said
+    assert "127.0.1.1" not in region.addresses(WWW)
