@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from msgspec import Struct, structs
 
-from fencepost.core.effects import Effect, Wake
+from fencepost.core.effects import Effect
 from fencepost.core.events import Woke
 from fencepost.core.instant import SECOND, Duration, Instant
 from fencepost.core.store import Wanted
@@ -30,9 +30,12 @@ TICK: Duration = SECOND
 ROUND = 10
 """Seconds between two probes of a target, the default of :class:`HealthSettings`."""
 CALM: Duration = 5 * SECOND
-"""A load balancer that found nothing to do, and is told of no change, may be woken so late; each second otherwise."""
+"""A load balancer's timer fires each second, and later and later, up to this, while it finds nothing to do and nothing
+that it reads has changed: it decides by what it reads, so it may be late."""
+READINGS = (None, 10, None)
+"""What a pool's targets say that they can carry, pool after pool; most say nothing."""
 LIE = 240
-"""What a lying target says that it can carry, where the others say ten."""
+"""What a lying target says."""
 WOKE = Woke()
 
 
@@ -76,15 +79,15 @@ class Truth:
         until, period = self.flapping.get(key, (0, 1))
         return until <= now or now // period % 2 == 0
 
-    def probe(self, zone: str, key: str, now: Instant) -> ProbeResult:
-        """What a checker's probe finds."""
+    def probe(self, zone: str, key: str, now: Instant, reading: int | None) -> ProbeResult:
+        """What a checker's probe finds; ``reading`` is the capacity that targets of its pool give, if they do."""
         reached = self.cut.get(zone, (0, False))[0] <= now
         lost = self.loss_until > now and self.random.random() < 0.33
         if not reached or lost:
             return ProbeResult(key, False, "timeout after 2 s")
         if not self.alive(key, now):
             return ProbeResult(key, False, "connection refused")
-        return ProbeResult(key, True, "", LIE if self.lying.get(key, 0) > now else 10)
+        return ProbeResult(key, True, "", LIE if self.lying.get(key, 0) > now else reading)
 
     def canary(self, zone: str, now: Instant) -> bool:
         """Whether a checker reaches its canary."""
@@ -136,10 +139,11 @@ class Pools:
         tables = walk.shared.tables
         walk.put(structs.replace(tables, wanted=tuple(wanted), inputs=tables.inputs + 1))
 
-    def rouse(self) -> None:
-        """Something that load balancers read has changed."""
-        for balancer in self.sleepers:
-            balancer.rouse()
+    def rouse(self, pool: int | None = None) -> None:
+        """Something that load balancers read of a pool, or of all, has changed."""
+        for each in range(len(self.settings)) if pool is None else (pool,):
+            for balancer in self.sleepers:
+                balancer.rouse(each)
 
     def reading(self, pool: int) -> ReportsRead:
         """What a load balancer reads for one pool."""
@@ -182,7 +186,7 @@ class Pools:
         watch.tell(walk.now, process.name, f"writes membership of {effect.pool}{': ' if words else ''}{words}", row)
         if before is None or served(before) != served(row) or before.shift_since != row.shift_since:
             self.inputs_changed()
-        self.rouse()
+        self.rouse(pool)
 
     def watch(self, pool: int, before: Membership | None, row: Membership) -> None:
         """What promises say of a row just written, and what happened in it."""
@@ -215,7 +219,7 @@ class Pools:
         self.kept = structs.replace(self.kept, overrides=others if ends else (*others, (pool, override)))
         tables = self.walk.shared.tables
         self.walk.put(structs.replace(tables, inputs=tables.inputs + 1))
-        self.rouse()
+        self.rouse(pool)
 
     def replace(self, kept: Kept) -> None:
         """The store was lost, or set back; budgets are counted anew with it."""
@@ -281,7 +285,7 @@ class CheckerPart:
             for at, key in enumerate(keys):
                 slots[(ROUND * at // len(keys) + self.place * ROUND // 3) % ROUND].append(key)
             self.due.append(slots)
-            well = [tuple(ProbeResult(key, True, "", 10) for key in each) for each in slots]
+            well = [tuple(ProbeResult(key, True, "", READINGS[pool % 3]) for key in each) for each in slots]
             self.batches.append([Probed(each) if each else None for each in well])
             self.carry(pool, self.deciders[pool].on(Listed(tuple(keys)), now))
 
@@ -305,7 +309,8 @@ class CheckerPart:
                 self.carry(pool, decider.on(canary, now))
             event: Probed | None = self.batches[pool][second]
             if troubled and event is not None:
-                event = Probed(tuple(truth.probe(self.zone, key, walk.now) for key in self.due[pool][second]))
+                reading, due = READINGS[pool % 3], self.due[pool][second]
+                event = Probed(tuple(truth.probe(self.zone, key, walk.now, reading) for key in due))
             effects = decider.on(event or WOKE, now)
             if effects:
                 self.carry(pool, effects)
@@ -341,7 +346,7 @@ class CheckerPart:
         self.pools.kept = structs.replace(kept, reports=every)
         if self.walk.watch.told is not None:
             self.walk.watch.tell(self.walk.now, self.process.name, f"reports on {report.pool}", report)
-        self.pools.rouse()
+        self.pools.rouse(pool)
 
 
 class Balancer:
@@ -352,50 +357,62 @@ class Balancer:
         self.process = process
         self.pools = pools
         self.token = 0
-        self.roused = True
+        count = len(pools.settings)
         self.deciders: list[LoadBalancer] = []
+        self.due: list[Instant] = [0] * count
+        self.waits: list[Duration] = [SECOND] * count
+        self.next_at: Instant = 0
         pools.sleepers.append(self)
 
     def begin(self, after: Duration) -> None:
         """Start, or start anew, with nothing remembered."""
         self.deciders = [LoadBalancer() for _ in self.pools.settings]
+        self.due = [self.walk.now + after] * len(self.due)
         self.next(self.walk.now + after)
 
     def next(self, at: Instant) -> None:
         """The next pass, in place of any other."""
         self.token += 1
+        self.next_at = at
         self.walk.push(at, self.balance, self.token)
 
-    def rouse(self) -> None:
-        """Something changed."""
-        if not self.roused:
-            self.roused = True
-            self.next(self.walk.now + self.walk.latency.notice())
+    def rouse(self, pool: int) -> None:
+        """Something changed about a pool."""
+        self.waits[pool] = SECOND
+        at = self.walk.now + self.walk.latency.notice()
+        if at < self.due[pool]:
+            self.due[pool] = at
+            if at < self.next_at:
+                self.next(at)
 
     def balance(self, token: int) -> None:
-        """One pass over all pools."""
+        """One pass over the pools that are due."""
         if token != self.token:
             return
         walk, process, pools = self.walk, self.process, self.pools
         if process.stopped_until > walk.now:
             walk.push(process.stopped_until, self.balance, token)
             return
-        wait = SECOND
-        if walk.now >= walk.store_away_until and pools.kept.configuration is not None:
-            wrote = False
-            for pool, decider in enumerate(self.deciders):
-                for effect in decider.on(pools.reading(pool), walk.now + process.skew):
-                    if isinstance(effect, WriteMembership):
-                        wrote = True
-                        walk.push(walk.now + walk.latency.call(), pools.write, (process, pool, effect))
-                    elif isinstance(effect, Wake):
-                        wait = min(wait, effect.after)
-            if not wrote and not self.roused and pools.truth.troubled_until <= walk.now:
-                wait = CALM
-            if walk.watch.told is not None:
-                walk.watch.tell(walk.now, process.name, "balances")
-        self.roused = False
-        self.next(walk.now + wait)
+        if walk.now < walk.store_away_until or pools.kept.configuration is None:
+            self.next(walk.now + SECOND)
+            return
+        for pool, decider in enumerate(self.deciders):
+            if self.due[pool] <= walk.now:
+                self.balance_pool(pool, decider)
+        if walk.watch.told is not None:
+            walk.watch.tell(walk.now, process.name, "balances")
+        self.next(min(self.due))
+
+    def balance_pool(self, pool: int, decider: LoadBalancer) -> None:
+        """One pool's pass; where nothing happens, the next comes later each time."""
+        walk = self.walk
+        wrote = False
+        for effect in decider.on(self.pools.reading(pool), walk.now + self.process.skew):
+            if isinstance(effect, WriteMembership):
+                wrote = True
+                walk.push(walk.now + walk.latency.call(), self.pools.write, (self.process, pool, effect))
+        self.due[pool] = walk.now + self.waits[pool]
+        self.waits[pool] = SECOND if wrote else min(2 * self.waits[pool], CALM)
 
 
 def addresses(pool: int, count: int) -> tuple[Target, ...]:

@@ -1,0 +1,134 @@
+"""Traces: a walk as a file that another process, on another machine, walks again and compares line by line.
+
+JSON lines. The first is the header: ``fencepost_trace`` (the format's version, 1), ``seed``, ``scenario`` (its name),
+``sizes`` (endpoints, targets, enactors, planners, for readers), and ``upsets``, the schedule: each ``[at, kind, where,
+lasts, pick]``, times in nanoseconds. Then a line a move: ``[number, at, who, what, digest]``, ``at`` in nanoseconds
+since the walk's start. The digest stands for the outcome and everything before it: it is a hash over the digest of the
+line before, the words, and what the move left (the part's next call, records, rows) as text. The last line is ``["end",
+promise, words, moves]``, ``promise`` "" if all held.
+
+A replay executes the walk anew from the header; it doesn't believe the lines but makes its own and compares. The first
+that differs is told with its number: the deciders, the world or the format have changed since, or something in them
+isn't a function of the seed.
+"""
+
+import json
+from collections.abc import Callable, Iterator
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+
+from fencepost.core.instant import Instant
+from fencepost.simulator.scenarios import SCENARIOS, Scenario
+from fencepost.simulator.schedule import Upset
+from fencepost.simulator.simulate import Simulation, Walked
+from fencepost.simulator.walk import Operation
+from fencepost.world.model import Move
+
+VERSION = 1
+Line = Callable[[str], None]
+
+
+class Header(Struct, frozen=True):
+    """What a walk is made from."""
+
+    seed: int
+    scenario: Scenario
+    upsets: tuple[Upset, ...]
+
+
+class Differs(ValueError):
+    """A replay came out otherwise than its file says; the text tells where."""
+
+
+class Recorder:
+    """Turns moves into lines."""
+
+    def __init__(self, write: Line) -> None:
+        self.write = write
+        self.number = 0
+        self.chain = b""
+
+    def told(self, at: Instant, who: str, what: str, outcome: object) -> None:
+        """One move; see :class:`~fencepost.simulator.watch.Watch`."""
+        self.number += 1
+        left = (outcome.slot and outcome.slot.pending, outcome.broken) if isinstance(outcome, Move) else outcome
+        text = f"{at}|{who}|{what}|{left!r}"
+        self.chain = blake2b(self.chain + text.encode(), digest_size=6).digest()
+        self.write(json.dumps([self.number, at, who, what, self.chain.hex()]))
+
+
+def lines_of(header: Header, write: Line, operated: Callable[[Operation], None] | None = None) -> Walked:
+    """Walk, and give each line of the trace."""
+    scenario = header.scenario
+    sizes = {
+        "endpoints": scenario.endpoints,
+        "targets": [targets for _, targets in scenario.pools],
+        "enactors": scenario.enactors,
+        "planners": scenario.planners,
+    }
+    upsets = [[each.at, each.kind, each.where, each.lasts, each.pick] for each in header.upsets]
+    head = {"fencepost_trace": VERSION, "seed": header.seed, "scenario": scenario.name, "sizes": sizes}
+    write(json.dumps(head | {"upsets": upsets}))
+    simulation = Simulation(header.seed, scenario, header.upsets)
+    walked = simulation.run(Recorder(write).told, operated)
+    write(json.dumps(["end", walked.promise, walked.words, walked.moves]))
+    return walked
+
+
+def record(
+    path: Path, seed: int, scenario: Scenario, upsets: tuple[Upset, ...] | None = None
+) -> Walked:
+    """Walk, and write the trace to a file."""
+    header = Header(seed, scenario, scenario.upsets(seed) if upsets is None else upsets)
+    with path.open("w", encoding="utf-8", newline="\n") as file:
+        return lines_of(header, lambda line: file.write(line + "\n") and None)
+
+
+def header_of(line: str) -> Header:
+    """The header of a trace. Raises ``ValueError`` saying what is wrong with it."""
+    try:
+        head = json.loads(line)
+        version = head["fencepost_trace"]
+        if version != VERSION:
+            raise ValueError(f"it is in format {version}; this fencepost replays format {VERSION}")
+        upsets = tuple(Upset(at, kind, where, lasts, pick) for at, kind, where, lasts, pick in head["upsets"])
+        return Header(int(head["seed"]), SCENARIOS[head["scenario"]], upsets)
+    except (json.JSONDecodeError, TypeError, KeyError) as error:
+        raise ValueError(f"its first line is no header of a trace ({error})") from None
+
+
+def replay(path: Path, operated: Callable[[Operation], None] | None = None) -> Walked:
+    """Walk a trace again. Raises :class:`Differs` at the first line that comes out otherwise."""
+    with path.open(encoding="utf-8") as file:
+        first = next(file, "")
+        header = header_of(first)
+        expected = following(first, file)
+        walked = lines_of(header, lambda line: compare(line, next(expected, (0, ""))), operated)
+        left = next(expected, None)
+        if left is not None:
+            raise Differs(f"line {left[0]}: the file goes on where the walk has ended: {left[1]}")
+        return walked
+
+
+def following(first: str, rest: Iterator[str]) -> Iterator[tuple[int, str]]:
+    """Each line with its number, the first being 1."""
+    yield 1, first.rstrip("\n")
+    for number, line in enumerate(rest, 2):
+        yield number, line.rstrip("\n")
+
+
+def compare(line: str, expected: tuple[int, str]) -> None:
+    """One line of the walk against the file's."""
+    number, there = expected
+    if not number:
+        raise Differs(f"the file ends where the walk goes on with: {line}")
+    if line != there:
+        raise Differs(f"line {number}: the file has {there}\n{' ' * len(f'line {number}')}  the walk has {line}")
+
+
+def told_by(header: Header, listen: Callable[[Instant, str, str, Any], None]) -> Walked:
+    """Walk again for whoever wants to hear it."""
+    return Simulation(header.seed, header.scenario, header.upsets).run(listen)
