@@ -189,3 +189,23 @@ def test_a_dead_target_that_claims_half_of_the_weight_is_kept() -> None:
     row = world.look(0b1)
     assert row.members[0].state is State.KEPT
     assert row.members[0].rule is Rule.MIN_IN
+
+
+def test_a_dead_target_kept_by_a_limit_cannot_draw_callers_by_raising_its_own_number() -> None:
+    """It said 5, died, was kept, and then said 255: most answers came to hold its address alone, and it never left."""
+    world = Boasting([5] * 6, safety=SafetySettings(burst_ppm=1, rate_ppm_per_min=1))
+    world.look(0b110)
+    world.look(0b110)
+    kept = next(each for each in world.look(0b1110).members if each.state is State.KEPT)
+    at = int(kept.key.rpartition(".")[2]) - 1
+    world.readings[at] = 255
+    row = world.look(0b1110)
+    assert row.members[at].state is State.KEPT
+    assert (row.members[at].capacity, row.members[at].weight) == (5, kept.weight)
+    world.readings[at] = 2
+    assert world.look(0b1110).members[at].capacity == 2, "its word may lower what it counts for"
+    world.readings[at] = 255
+    assert world.look(0b1110).members[at].capacity == 2
+    for _ in range(3):
+        row = world.look(0)
+    assert row.members[at].capacity == 255, "well again, it is believed again"

@@ -2,7 +2,8 @@
 
 Only observed fields change here (`healthy`, `votes`, `cause`, `capacity`...). Without a quorum the last verdict holds.
 A capacity is the owner's weight or the median of the zones' readings; it is kept when nobody gives one, is at least 1,
-and moves only by a twentieth or more, so that noise in readings doesn't rewrite the row at each pass.
+moves only by a twentieth or more, so that noise in readings doesn't rewrite the row at each pass, and a dead target's is
+never raised by what it says of itself.
 """
 
 from collections.abc import Mapping
@@ -76,9 +77,9 @@ class Counted(msgspec.Struct):
 
 def observe(member: Member, count: Tally, target: Target | None, now: Instant) -> Member:
     """The member with its observed fields as of now; the same object when nothing changed."""
-    capacity = _capacity(member, count, target)
     votes = count.votes if count is not NO_VOTES else NO_VOTES.votes
     healthy = member.healthy if count.healthy is None else count.healthy
+    capacity = _capacity(member, count, target, dead=healthy is False)
     cause = member.cause if count.healthy is None else "" if count.healthy else count.cause
     flips = count.flips if count.votes.fresh else member.flips
     if (
@@ -108,10 +109,15 @@ def observe(member: Member, count: Tally, target: Target | None, now: Instant) -
     )
 
 
-def _capacity(member: Member, count: Tally, target: Target | None) -> int:
+def _capacity(member: Member, count: Tally, target: Target | None, *, dead: bool) -> int:
+    """What the member counts for. A dead one's own word can lower that, never raise it.
+
+    It may still be served, because a limit keeps it, and by a higher weight it would draw callers to itself and make
+    itself too heavy to be removed.
+    """
     if target is not None and target.weight is not None:
         return max(1, target.weight)
     reading = count.capacity
     if reading is None or abs(reading - member.capacity) * SHIFT < member.capacity:
         return member.capacity
-    return max(1, reading)
+    return max(1, min(reading, member.capacity) if dead else reading)
