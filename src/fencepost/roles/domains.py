@@ -4,29 +4,33 @@ import asyncio
 from collections.abc import Iterator
 
 from fencepost.core.instant import Duration
+from fencepost.core.names import longest_domain
 from fencepost.core.zone import Live
 from fencepost.ports import DnsPort
 
 
 class Domains:
-    """The ports by domain; a name belongs to the longest domain that fits it."""
+    """The ports by domain; a name belongs to the longest domain that fits it.
+
+    What a domain holds of another that lies in it (glue, or what stood there before the other was made) counts nowhere.
+    """
 
     def __init__(self, ports: dict[str, DnsPort]) -> None:
-        self.ports = dict(sorted(ports.items(), key=lambda item: -len(item[0])))
+        self.ports = ports
 
     async def read(self) -> set[str]:
         """Bring every mirror up to date; the names that changed. One that fails fails the whole read."""
         changed: set[str] = set()
-        for port in self.ports.values():
-            changed.update(await port.read())
+        for domain, port in self.ports.items():
+            changed.update(name for name in await port.read() if longest_domain(name, self.ports) == domain)
         return changed
 
     def of(self, name: str) -> DnsPort:
         """The port of the domain that a name belongs to. Raises ``KeyError`` if none fits."""
-        for domain, port in self.ports.items():
-            if name == domain or name.endswith(f".{domain}"):
-                return port
-        raise KeyError(name)
+        domain = longest_domain(name, self.ports)
+        if domain is None:
+            raise KeyError(name)
+        return self.ports[domain]
 
     def live(self, name: str) -> Live:
         """What the mirrors hold at a name; nothing where no domain fits."""
@@ -37,8 +41,8 @@ class Domains:
 
     def names(self) -> Iterator[str]:
         """Every name that has a marker."""
-        for port in self.ports.values():
-            yield from port.names()
+        for domain, port in self.ports.items():
+            yield from (name for name in port.names() if longest_domain(name, self.ports) == domain)
 
     async def wait(self, most: Duration) -> None:
         """Return when a domain may have changed."""

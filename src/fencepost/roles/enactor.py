@@ -2,12 +2,15 @@
 
 One :class:`DnsEnactor` runs for each domain. The mirrors hold everything; the decider is only shown endpoints that may
 need something. Which those are is found by what changed: a name is looked at again when its records or its row did.
+
+Domains may lie in one another. A name is the business of the longest it lies in, and of no other: to an UPDATE that
+names something of another domain a server answers NOTZONE (RFC 2136 section 3.4.1.3), and takes nothing of it.
 """
 
 import asyncio
 import logging
 import time
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
 
 from msgspec import structs
@@ -17,6 +20,7 @@ from fencepost.core.events import Changed, Committed, Compared, DnsRead, Event, 
 from fencepost.core.fence import Marker
 from fencepost.core.instant import Instant
 from fencepost.core.judge import Pair, Remembered, remember, same
+from fencepost.core.names import longest_domain
 from fencepost.core.record_set import record_digest
 from fencepost.core.store import Head, Row
 from fencepost.core.traffic.dns_enactor import DnsEnactor, EnactorSettings
@@ -34,11 +38,26 @@ CHUNK = 4096
 
 
 class EnactorHands:
-    """Carries out one domain's enactor's effects."""
+    """Carries out one domain's enactor's effects.
 
-    def __init__(self, settings: EnactorSettings, domain: str, dns: DnsPort, store: StorePort, file: LocalFile) -> None:
+    ``among`` are all the region's domains. ``found`` is what isn't to be written: one for all domains of an enactor,
+    since the store keeps a role's findings as one row.
+    """
+
+    def __init__(
+        self,
+        settings: EnactorSettings,
+        domain: str,
+        dns: DnsPort,
+        store: StorePort,
+        file: LocalFile,
+        *,
+        among: Collection[str] = (),
+        found: dict[str, tuple[str, str]] | None = None,
+    ) -> None:
         self.settings = settings
         self.domain = domain
+        self.among = frozenset({domain, *among})
         self.dns = dns
         self.store = store
         self.waiter = store.waiter()
@@ -48,7 +67,8 @@ class EnactorHands:
         self.dirty = Unsettled()
         self.unjudged: set[str] = set()
         self.unkept: dict[str, Live] = {}
-        self.found: dict[str, tuple[str, str]] = {}
+        self.found = found if found is not None else {}
+        self.told: dict[str, tuple[str, str]] = {}
         self.refused: dict[str, Change] = {}
         self.read_at: Instant = 0
 
@@ -77,13 +97,17 @@ class EnactorHands:
         """Bring the mirror of DNS up to date, and learn why refused writes were refused."""
         changed = await self.dns.read()
         before, self.read_at = self.read_at, time.time_ns()
-        for name in changed:
+        for name in filter(self.ours, changed):
             self.dirty.add(name)
             self.unkept[name] = self.dns.live(name)
         if self.refused:
             refused, self.refused = self.refused, {}
             await self.explain_refusals(refused, before)
         return DnsRead()
+
+    def ours(self, name: str) -> bool:
+        """Whether a name is this domain's, and not that of one that lies in it."""
+        return longest_domain(name, self.among) == self.domain
 
     async def explain_refusals(self, refused: dict[str, Change], read_before: Instant) -> None:
         """A refusal only says *changed*; now it can be told whether something newer fenced the write."""
@@ -111,7 +135,7 @@ class EnactorHands:
             self.rows.clear()
         self.head = head
         for row in rows:
-            if row.name == self.domain or row.name.endswith(f".{self.domain}"):
+            if self.ours(row.name):
                 self.rows[row.name] = row
                 self.dirty.add(row.name)
         self.dirty.update(self.unjudged)
@@ -132,6 +156,7 @@ class EnactorHands:
             if row is not None and self.settled(live, row):
                 self.dirty.discard(name)
                 self.found.pop(name, None)
+                self.told.pop(name, None)
                 continue
             if row is None and live.marker is None and live.empty:
                 self.dirty.discard(name)
@@ -169,16 +194,19 @@ class EnactorHands:
         return Pair(live, row, known, frozenset(ours))
 
     async def make_known(self, found: Iterable[tuple[str, str, str]]) -> None:
-        """Set aside what isn't to be written, until it changes, and say so once."""
+        """Set aside what isn't to be written, until it changes, and say so once.
+
+        The history is only told of endpoints that this region has: another owner's, in the same domain, are his.
+        """
         news = []
         for name, verdict, why in found:
             self.dirty.discard(name)
-            if self.found.get(name) != (verdict, why):
-                self.found[name] = (verdict, why)
-                if verdict != "leave":
-                    news.append(self.history("finding", name, f"left alone: {why}"))
+            self.found[name] = (verdict, why)
+            if verdict != "leave" and name in self.rows and self.told.get(name) != (verdict, why):
+                self.told[name] = (verdict, why)
+                news.append(self.history("finding", name, f"left alone: {why}"))
         try:
-            await self.store.put_findings(self.settings.name, self.found)
+            await self.store.put_findings(self.settings.name, dict(self.found))
         except PortError as error:
             log.debug("findings not stored: %s", error)
         await tell(self.store, news)
@@ -257,11 +285,12 @@ async def run_enactor(
 ) -> None:
     """An enactor of several domains, until cancelled: a decider each, one local file."""
     known = LocalFile(file)
+    found: dict[str, tuple[str, str]] = {}
     try:
         async with asyncio.TaskGroup() as group:
             for domain, dns in domains.items():
                 own = structs.replace(settings, cursor=settings.cursor)
-                hands = EnactorHands(own, domain, dns, store, known)
+                hands = EnactorHands(own, domain, dns, store, known, among=domains, found=found)
                 decider = DnsEnactor(own, own.batch, own.cursor)
                 group.create_task(drive(decider, hands, condition, drill, domain))
     finally:

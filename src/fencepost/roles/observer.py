@@ -28,7 +28,7 @@ from msgspec import Struct
 from fencepost.core.differences import Difference
 from fencepost.core.fence import Foreign, Marker
 from fencepost.core.instant import Instant
-from fencepost.core.names import marker_name
+from fencepost.core.names import longest_domain, marker_name
 from fencepost.core.zone import Live
 from fencepost.ports import PortError
 from fencepost.roles.observer_questions import Asker, Unanswered
@@ -132,7 +132,7 @@ class Observer:
 
     def _domain_of(self, name: str) -> str:
         """The watched domain that an endpoint belongs to; "" for none."""
-        return max((each for each in self.settings.domains if name.endswith(f".{each}")), key=len, default="")
+        return longest_domain(name, self.settings.domains) or ""
 
     @property
     def doubts(self) -> int:
