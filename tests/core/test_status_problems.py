@@ -364,3 +364,33 @@ def test_the_end_of_fail_open_asks_for_nobody() -> None:
 
 
 MENDED = tuple(structs.replace(each, healthy=True, state=State.IN) for each in POOL.members[1:])
+
+
+def test_a_refused_file_that_was_mended_asks_for_a_reload_and_for_nobody() -> None:
+    """It went on saying "unknown key" of a file that had long been put right, and proposed `check`, which passed."""
+    findings = {"config": {"region.toml": (f"rejected@{FIRST}", 'region.toml:7: unknown key "intervall"')}}
+    path = region().path
+    loaded = region()
+    other = structs.replace(loaded, mode="observe")
+    half = structs.replace(loaded, pools=(structs.replace(loaded.pools[0], targets=loaded.pools[0].targets[:2]),))
+    moved = structs.replace(loaded, dns=structs.replace(loaded.dns, domains=("example.org",)))
+    for file, try_, person in (
+        (None, f"fencepost check {path}", True),
+        (other, f"fencepost reload --config {path}", False),
+        (half, f"fencepost reload --yes --config {path}", True),
+        (moved, f"fencepost plan --config {path}", True),
+    ):
+        found = problems(made(store=stored(findings=findings), file=file))["config-rejected", path]
+        assert (found.try_, found.needs_person) == (try_, person)
+    back = made(store=stored(findings=findings), file=loaded)
+    assert "config-rejected" not in ids(back)
+    assert back.config.rejected_at is None
+
+
+def test_our_own_server_that_a_supervisor_starts_again_asks_for_nobody() -> None:
+    """It was back after 0.5 s, and `fencepost up` was proposed, which is refused while the region runs."""
+    processes = {**facts().processes, "dns": Process(None, 1)}
+    found = problems(made(dns_error=Unavailable("timeout"), processes=processes))["dns-unavailable", "127.0.0.1:5300"]
+    assert not found.needs_person
+    assert "is started again" in found.what
+    assert found.try_ == "tail /tmp/demo/dns.log"

@@ -24,14 +24,14 @@ from fencepost.core.traffic.dns_planner import DnsPlanner, PlannerSettings
 from fencepost.core.traffic.load_balancer import LoadBalancer, WriteMembership
 from fencepost.core.traffic.membership import Membership
 from fencepost.core.zone import Live
-from fencepost.ports import Inputs, StorePort, Unavailable
+from fencepost.ports import Inputs, Refused, StorePort, Unavailable
 from fencepost.roles import configuration
 from fencepost.roles.configuration import Loaded
 from fencepost.roles.domains import Domains
 from fencepost.roles.load_balancer import LoadBalancers, PoolPass
 from fencepost.roles.planner import PlannerHands
 from fencepost.settings import Region
-from fencepost.settings.changes import too_much
+from fencepost.settings.changes import changes, too_much
 
 
 class ReadOnly:
@@ -105,12 +105,13 @@ async def preview(talk: Talk) -> Preview:
     began = time.monotonic()
     region = talk.region
     store: StorePort | None = talk.store
-    dns = await standing_in_dns(talk)
     try:
         inputs = await talk.within(talk.store.inputs(), "the store")
     except Unavailable:
         store, inputs = None, Inputs(0, b"", {}, {}, ())
     loaded = loaded_in(inputs)
+    refuse_another_place(region, loaded)
+    dns = await standing_in_dns(talk)
     same = loaded is not None and loaded.region == region
     would = (
         loaded
@@ -178,6 +179,18 @@ def held_in(
         wanted = desired(each.records, each.ttl_s, after.get(each.pool))
         found[name] = Held(hold, wanted.content if wanted else None)
     return found
+
+
+def refuse_another_place(region: Region, loaded: Loaded | None) -> None:
+    """Raise ``Refused`` where the file speaks of another place in DNS than what runs: no reload goes there."""
+    if loaded is None:
+        return
+    differs = changes(loaded.region, region).settings
+    moved = [each.said for each in differs if each.fixed and each.path.startswith(("dns.", "region."))]
+    if moved:
+        hint = "put it back; or end the region and start it again with the file as it is"
+        what = f"a reload can't change {'; '.join(moved)}, so there is nothing to preview"
+        raise Refused(what, where=region.path, hint=hint)
 
 
 async def standing_in_dns(talk: Talk) -> Domains:

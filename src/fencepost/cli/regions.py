@@ -8,9 +8,9 @@ from pathlib import Path
 from fencepost.cli.terminal import note
 from fencepost.ports import Misconfigured
 from fencepost.settings import Region, SettingsError, load
-from fencepost.settings.lookup import find_config
+from fencepost.settings.lookup import SAMPLE, find_config, start_words
 
-SAMPLE_FOLDER = Path(".fencepost/demo")
+SAMPLE_FOLDER = SAMPLE.parent
 
 
 def pointer() -> Path | None:
@@ -101,6 +101,11 @@ def running_beside(path: Path, *, alive: bool = True) -> Region | None:
         if loaded is not None and Path(loaded.region.path) == path.absolute():
             return loaded.region
     return None
+
+
+def start_line(region: Region) -> str:
+    """The line that starts a region here; the sample's with its stand-ins for targets."""
+    return "fencepost " + " ".join(start_words(Path(shown(Path(region.path)))))
 
 
 def shown(path: Path) -> str:

@@ -19,7 +19,7 @@ from fencepost.cli.terminal import moment
 from fencepost.core.traffic.membership import SERVING
 from fencepost.ports import Misconfigured, PortError, Refused
 from fencepost.roles import configuration
-from fencepost.roles.status.rejected import clear_rejected, put_rejected
+from fencepost.roles.status.rejected import put_rejected
 from fencepost.settings import Region, SettingsError, closing
 from fencepost.settings import load as load_file
 from fencepost.settings.changes import Changes, changes, too_much
@@ -27,11 +27,12 @@ from fencepost.settings.lookup import find_config
 
 
 class Outcome(Struct, frozen=True):
-    """What a reload did: the revision that runs now, and what differs from before."""
+    """What a reload did: the revision that runs now, what differs from before, and which orphans are withdrawn."""
 
     revision: int
     loaded_at: int
     changed: Changes
+    withdrawn: frozenset[str] = frozenset()
 
 
 def reload(*, yes: Yes = False, timeout: Timeout = "10s", config: Config = None, json: Json = False) -> int:
@@ -57,7 +58,8 @@ def reload(*, yes: Yes = False, timeout: Timeout = "10s", config: Config = None,
         answer("\n".join(words(outcome)), document(outcome), as_json=json)
         return 0
 
-    return talk_about(region, patience, work)
+    # What runs knows where its store is; the file may name another.
+    return talk_about(running_beside(found.path) or region, patience, work)
 
 
 async def refuse(talk: Talk, error: SettingsError) -> int:
@@ -86,6 +88,8 @@ async def take_up(talk: Talk, region: Region, *, yes: bool) -> Outcome:
         pool: frozenset(member.key for member in row.members if member.state in SERVING)
         for pool, row in pools_in(inputs).items()
     }
+    changed = changes(loaded.region, region)
+    await refuse_fixed(talk, region, changed)
     why = too_much(loaded.region, region, serving)
     if why and not yes:
         text = "; ".join(why)
@@ -95,12 +99,23 @@ async def take_up(talk: Talk, region: Region, *, yes: bool) -> Outcome:
             where=shown(Path(region.path)),
             hint="if you mean it:  fencepost reload --yes",
         )
-    changed = changes(loaded.region, region)
     now = await talk.within(configuration.put(talk.store, region, confirmed=yes), "the store")
-    await talk.within(clear_rejected(talk.store), "the store")
     if not changed.nothing:
         await talk.tell_history(region.name, f"reload: revision {now.revision}, {summary(changed)}", "")
-    return Outcome(now.revision, now.loaded_at, changed)
+    gone = [each.name for each in changed.orphans]
+    rows = [rows[0] for name in gone if (rows := await talk.within(talk.store.rows_of(name), "the store"))]
+    return Outcome(now.revision, now.loaded_at, changed, frozenset(row.name for row in rows if row.withdrawn))
+
+
+async def refuse_fixed(talk: Talk, region: Region, changed: Changes) -> None:
+    """Raise ``Refused`` for what no reload changes, and make that known."""
+    fixed = [each.said for each in changed.settings if each.fixed]
+    if not fixed:
+        return
+    text = f"a reload can't change {'; '.join(fixed)}"
+    await talk.within(put_rejected(talk.store, text, time.time_ns()), "the store")
+    hint = "put it back; or end the region and start it again with the file as it is (withdraw first what it leaves)"
+    raise Refused(f"{text}. Nothing was changed", where=shown(Path(region.path)), hint=hint)
 
 
 def by_signal(region: Region) -> str:
@@ -114,7 +129,7 @@ def by_signal(region: Region) -> str:
 
     try:
         fresh = load_file(shown(Path(region.path)))
-        talk_about(fresh, patience, work)
+        talk_about(region, patience, work)
     except SettingsError as error:
         mistakes = error
         with suppress(SettingsError):
@@ -152,13 +167,15 @@ def words(outcome: Outcome) -> list[str]:
         elif target.after is None and target.before is not None:
             lines.append(f"  - {target.before.address}  pool {target.pool}: your act, not counted against limits")
     for endpoint in changed.endpoints:
-        if endpoint.after is None:
+        if endpoint.after is None and endpoint.name in outcome.withdrawn:
+            lines.append(f"  ! {endpoint.name} left the file; it is withdrawn already")
+        elif endpoint.after is None:
             lines.append(f"  ! {endpoint.name} left the file; its records stay: fencepost withdraw {endpoint.name}")
         elif endpoint.before is None:
             lines.append(f"  + {endpoint.name}")
     for setting in changed.settings:
         restart = "  (needs a restart)" if setting.needs_restart else ""
-        lines.append(f"  {setting.path}: {setting.before} -> {setting.after}{restart}")
+        lines.append(f"  {setting.said}{restart}")
     return lines
 
 

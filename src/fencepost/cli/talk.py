@@ -5,6 +5,7 @@ import json
 import time
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
+from pathlib import Path
 from typing import Any, TypeVar
 
 from fencepost.cli.flags import author
@@ -65,7 +66,18 @@ class Talk:
             await self.within(self.dns.read(), self.server)
         except Misconfigured as error:
             raise self.another_server(error) from None
+        except Unavailable as error:
+            hint = self.how_to_start()
+            raise Unavailable(error.what, where=error.where, hint=hint or error.hint) from None
         return self.dns
+
+    def how_to_start(self) -> str:
+        """The line that starts our own DNS server; "" where another's server is asked, or a supervisor runs ours."""
+        from fencepost.cli.regions import running_supervisor, start_line
+
+        if self.region.dns.provider != "embedded" or running_supervisor(assembly_folder(self.region)) is not None:
+            return ""
+        return f"{start_line(self.region)}    starts it (under systemd: its dns role)"
 
     def another_server(self, error: Misconfigured) -> Misconfigured:
         """The error, with who answers there if that is no process that this region's supervisor knows."""
@@ -76,7 +88,10 @@ class Talk:
         by = holder(place.port) if self.region.dns.provider == "embedded" and place is not None else ""
         known = supervised(self.region) or {}
         if not by or any(f"pid {pid} " in by for pid in known.values()):
-            return error
+            if self.region.dns.provider != "embedded":
+                return error
+            hint = "it is our own, and runs on what [dns] said at its start: start it again if that has changed"
+            return Misconfigured(error.what, where=error.where, hint=hint)
         what = f"{error.what}; {by} answers there, which is none that runs under this region's `fencepost up`"
         hint = "if it is another region's, write another listen in [dns]"
         return Misconfigured(what, where=error.where, hint=hint)
@@ -139,6 +154,13 @@ class Talk:
         if self._dns is not None:
             for port in self._dns.ports.values():
                 await port.close()
+
+
+def assembly_folder(region: Region) -> Path:
+    """Where a region keeps what it writes."""
+    from fencepost import assembly
+
+    return assembly.state_folder(region)
 
 
 def talk(config: str | None, timeout: Duration, work: Callable[[Talk], Coroutine[Any, Any, int]]) -> int:

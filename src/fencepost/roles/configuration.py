@@ -15,6 +15,7 @@ import msgspec
 from fencepost.core.instant import SECOND, Instant
 from fencepost.ports import Misconfigured, PortError, StorePort
 from fencepost.roles.bodies import read_body
+from fencepost.roles.status.rejected import clear_rejected
 from fencepost.settings import Region
 
 log = logging.getLogger(__name__)
@@ -92,7 +93,8 @@ def _replaced(body: bytes) -> tuple[Loaded | None, int]:
 
 
 async def put(store: StorePort, region: Region, *, confirmed: bool = False) -> Loaded:
-    """Make ``region`` the running configuration, unless it is already."""
+    """Make ``region`` the running configuration, unless it is already; no other text of the file is refused then."""
+    await clear_rejected(store)
     running, revision = _replaced((await store.inputs()).config)
     if running is not None and running.region == region:
         return running

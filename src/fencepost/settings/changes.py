@@ -11,6 +11,7 @@ import msgspec
 
 from fencepost.core.traffic.limits import above_min_in
 from fencepost.core.traffic.membership import MICRO
+from fencepost.settings import units
 from fencepost.settings.core_settings import safety_settings
 from fencepost.settings.meaning import Scale
 from fencepost.settings.schema import Endpoint, Pool, Region, Target
@@ -32,6 +33,19 @@ NEEDS_RESTART = (
     "checkers.canary",
 )
 """Settings that roles take up at their start: what a region holds open, has written its name on, or was given once."""
+
+
+FIXED = (
+    "region.name",
+    "region.owner",
+    "dns.provider",
+    "dns.domains",
+    "dns.listen",
+    "dns.server",
+    "store",
+    "api.listen",
+)
+"""Settings that no reload changes: half of the region would go on with the old, and its records would be orphans."""
 
 
 class TargetChange(msgspec.Struct, frozen=True, gc=False):
@@ -57,6 +71,18 @@ class SettingChange(msgspec.Struct, frozen=True):
     before: Any
     after: Any
     needs_restart: bool
+
+    @property
+    def fixed(self) -> bool:
+        """Whether a reload can't change it at all."""
+        return _among(self.path, FIXED)
+
+    @property
+    def said(self) -> str:
+        """Say the change as the file would: ``dns.gather: 30s -> 1m``."""
+        table, _, key = self.path.rpartition(".")
+        name = {"domains": "domain"}.get(key, key.removesuffix("_ns").removesuffix("_ppm").removesuffix("_s"))
+        return f"{table}.{name}: {_text(key, self.before)} -> {_text(key, self.after)}"
 
 
 class Changes(msgspec.Struct, frozen=True):
@@ -162,9 +188,27 @@ def _settings(old: Region, new: Region) -> tuple[SettingChange, ...]:
     for path in sorted(before.keys() | after.keys()):
         was, now = before.get(path), after.get(path)
         if was != now:
-            restart = any(path == one or path.startswith(one + ".") for one in NEEDS_RESTART)
-            found.append(SettingChange(path, was, now, restart))
+            found.append(SettingChange(path, was, now, _among(path, NEEDS_RESTART)))
     return tuple(found)
+
+
+def _among(path: str, names: tuple[str, ...]) -> bool:
+    return any(path == one or path.startswith(one + ".") for one in names)
+
+
+def _text(key: str, value: Any) -> str:
+    """A value as the file would have it, without quotes."""
+    if value is None or value in ("", (), []):
+        return "none"
+    if isinstance(value, (tuple, list)):
+        return ", ".join(map(str, value))
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if key.endswith("_ns"):
+        return units.duration_text(value)
+    if key.endswith("_ppm"):
+        return units.share_text(value)
+    return units.duration_text(value * units.NS["s"]) if key.endswith("_s") else str(value)
 
 
 def _flat(region: Region) -> dict[str, Any]:

@@ -11,6 +11,16 @@ VARIABLE = "FENCEPOST_CONFIG"
 SYSTEM = Path("/etc/fencepost/region.toml")
 
 
+SAMPLE = Path(".fencepost/demo/region.toml")
+"""Where the sample lies, from the folder that it was started in."""
+
+
+def start_words(path: Path) -> list[str]:
+    """What comes after ``fencepost`` to start the region of a file; the sample needs its stand-ins for targets."""
+    sample = path.parts[-len(SAMPLE.parts) :] == SAMPLE.parts
+    return ["up", *(["--sample"] if sample else []), "--config", str(path)]
+
+
 class Found(NamedTuple):
     """The file that is meant, and what said so: ``--config``, ``$FENCEPOST_CONFIG``, ``./region.toml``, ``sample``,
     ``/etc``."""

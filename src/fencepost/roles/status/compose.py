@@ -27,7 +27,7 @@ from fencepost.roles.status.facts import Facts
 from fencepost.roles.status.pools import pool_statuses
 from fencepost.roles.status.problems import endpoint_problems, pool_problems
 from fencepost.roles.status.promise_watch import WATCHED
-from fencepost.roles.status.rejected import rejected
+from fencepost.roles.status.rejected import standing_refusal
 from fencepost.roles.status.running import all_restarts, role_statuses, warming
 from fencepost.roles.status.upkeep import upkeep_problems
 from fencepost.settings.schema import Pool
@@ -92,7 +92,7 @@ def sort_out(problems: Iterable[Problem]) -> tuple[Problem, ...]:
 def config(facts: Facts) -> Config:
     """The file: when what runs was loaded, and whether a newer text was refused since."""
     loaded = facts.store.loaded if facts.store else None
-    refused = rejected(facts.store.findings) if facts.store else None
+    refused = standing_refusal(facts)
     return Config(
         path=facts.region.path,
         loaded_at=when(loaded.loaded_at) if loaded else None,

@@ -79,6 +79,7 @@ class Facts(Struct, frozen=True):
     ``gone`` are the pids of roles that are no longer processes of this machine, however young their last sign of life.
     ``repairers`` is who repaired and why, by endpoint and hold, where the history says so: a repair needs no store, and
     its marker names nobody. ``logs`` are the names of log files in ``folder``.
+    ``file`` is what region.toml says where it lies, if it has no mistakes; it is looked at only once it was refused.
     """
 
     region: Region
@@ -96,3 +97,4 @@ class Facts(Struct, frozen=True):
     gone: frozenset[int] = frozenset()
     logs: frozenset[str] = frozenset()
     repairers: Mapping[tuple[str, int], tuple[str, str]] = {}
+    file: Region | None = None

@@ -30,6 +30,7 @@ from fencepost.roles.status.compose import compose
 from fencepost.roles.status.document import Source, Status
 from fencepost.roles.status.facts import DnsFacts, Facts, ObserverFacts, Process, StoreFacts
 from fencepost.roles.status.promise_watch import Watched
+from fencepost.roles.status.rejected import OnDisk, rejected
 from fencepost.roles.status.repairers import Repairers
 from fencepost.settings import Region
 
@@ -126,6 +127,7 @@ class Gatherer:
         self._history = 0
         self._fenced = 0
         self.repairers = Repairers()
+        self.on_disk = OnDisk()
 
     async def gather(self, processes: Mapping[str, Any] | None = None, now_ns: Instant | None = None) -> Status:
         """A document as of now. ``processes`` is what ``processes.json`` holds. Never raises a ``PortError``."""
@@ -168,6 +170,7 @@ class Gatherer:
             gone=gone(pids_of(self.stored, running)),
             logs=logs_in(self.folder),
             repairers=dict(self.repairers.known),
+            file=await self._file(region.path),
         )
         return self.last
 
@@ -212,6 +215,10 @@ class Gatherer:
             beats=tuple(await store.beats()),
             fenced=self._fenced,
         )
+
+    async def _file(self, path: str) -> Region | None:
+        """The file as it lies there, where it was refused."""
+        return await self.on_disk.look(path) if self.stored and rejected(self.stored.findings) else None
 
     async def _read_repairers(self, owner: str) -> None:
         """Who placed the repairs that stand; a slow store costs the names."""

@@ -146,7 +146,8 @@ def share(ground: Ground, member: Member) -> str:
     serving = [each for each in ground.row.members if each.state in SERVING]
     if endpoint is not None:
         serving = [each for each in serving if of_family(each, endpoint)]
-    return f"still answered: 1 of the {len(serving)} addresses callers get"
+    share = f"1 of the {len(serving)} addresses" if len(serving) > 1 else "the only address"
+    return f"still answered: {share} callers get"
 
 
 def of_hold(hold: Hold) -> str:

@@ -1,6 +1,9 @@
 """What isn't as it should be with the region's own parts: processes, store, DNS server, configuration."""
 
 from collections.abc import Iterator
+from pathlib import Path
+
+from msgspec import structs
 
 from fencepost import __version__
 from fencepost.core.instant import SECOND
@@ -9,8 +12,9 @@ from fencepost.roles.status import kinds
 from fencepost.roles.status.document import Problem, RoleStatus
 from fencepost.roles.status.facts import Facts
 from fencepost.roles.status.problems import log_of, problem
-from fencepost.roles.status.rejected import rejected
+from fencepost.roles.status.rejected import on_disk, standing_refusal
 from fencepost.roles.status.running import expected_roles, kind_of, lives
+from fencepost.settings.lookup import start_words
 
 
 def upkeep_problems(facts: Facts, roles: tuple[RoleStatus, ...]) -> Iterator[Problem]:
@@ -42,9 +46,11 @@ def store_problems(facts: Facts) -> Iterator[Problem]:
 def dns_problems(facts: Facts, roles: tuple[RoleStatus, ...]) -> Iterator[Problem]:
     """The provider: doesn't answer, or doesn't take what we send.
 
-    A server of ours that doesn't answer while its role doesn't live either needs a person at once.
+    A server of ours that doesn't answer while its role doesn't live either needs a person at once, unless a supervisor
+    is there to start it again.
     """
     dead = facts.region.dns.provider == "embedded" and not lives(roles, "dns")
+    supervised = "dns" in facts.processes
     error = facts.dns_error
     server = facts.region.dns.listen if facts.region.dns.provider == "embedded" else facts.region.dns.server
     where = str(server or facts.region.dns.provider)
@@ -55,8 +61,10 @@ def dns_problems(facts: Facts, roles: tuple[RoleStatus, ...]) -> Iterator[Proble
         yield problem(facts, kinds.PROVIDER_REFUSES, where, text, check)
     elif error is not None:
         text = f"{said(error)}; its role doesn't run" if dead else said(error)
-        try_ = start(facts) if dead else dig
-        yield problem(facts, kinds.DNS_UNAVAILABLE, where, text, try_, facts.dns.at if facts.dns else 0, person=dead)
+        text += ", and is started again" if dead and supervised else ""
+        try_ = dig if not dead else log_of(facts, "dns") if supervised else start(facts)
+        since, person = facts.dns.at if facts.dns else 0, dead and not supervised
+        yield problem(facts, kinds.DNS_UNAVAILABLE, where, text, try_, since, person=person)
     elif facts.observer is not None and facts.observer.error and facts.now - facts.observer.at > 3 * SECOND:
         text = f"the observer's questions aren't answered: {facts.observer.error}"
         yield problem(facts, kinds.DNS_UNAVAILABLE, where, text, dig, facts.observer.at)
@@ -67,11 +75,22 @@ def config_problems(facts: Facts) -> Iterator[Problem]:
     if facts.store is None:
         return
     path = facts.region.path
-    refused = rejected(facts.store.findings)
+    refused = standing_refusal(facts)
     if refused is not None:
         first = refused.text.splitlines()[0] if refused.text else "it has mistakes"
-        text = f"{first}; what was loaded before stays"
-        yield problem(facts, kinds.CONFIG_REJECTED, path, text, f"fencepost check {path}", refused.at)
+        words = {
+            "": (f"{first}; what was loaded before stays", f"fencepost check {path}"),
+            "asks": (f"{first}; what was loaded before stays", f"fencepost reload --yes --config {path}"),
+            "fixed": (f"{first}; what was loaded before stays", f"fencepost plan --config {path}"),
+            "good": (
+                f"it was refused ({first}), and has no mistakes now: what was loaded before stays until it is reloaded",
+                f"fencepost reload --config {path}",
+            ),
+        }
+        state = on_disk(facts)
+        text, try_ = words[state]
+        found = problem(facts, kinds.CONFIG_REJECTED, path, text, try_, refused.at)
+        yield structs.replace(found, needs_person=False) if state == "good" else found
     if facts.store.loaded is None:
         text = "the store holds no configuration, so nothing is planned"
         yield problem(facts, kinds.CONFIG_MISSING, path, text, f"fencepost reload --config {path}")
@@ -97,7 +116,7 @@ def role_problem(facts: Facts, role: RoleStatus, *, needed: bool) -> Iterator[Pr
     error = role.last_error or "it doesn't say why"
     match role.state:
         case "down" if needed:
-            again = f" after {role.restarts} restarts" if role.restarts else ""
+            again = f" after {role.restarts} restart{'s' if role.restarts != 1 else ''}" if role.restarts else ""
             text = f"not running{again}: {error}"
             yield problem(facts, kinds.ROLE_DOWN, role.name, text, log_of(facts, role.name), since)
         case "silent" if needed:
@@ -118,7 +137,7 @@ def role_problem(facts: Facts, role: RoleStatus, *, needed: bool) -> Iterator[Pr
 
 def start(facts: Facts) -> str:
     """The line that starts the region."""
-    return f"fencepost up --config {facts.region.path}"
+    return " ".join(["fencepost", *start_words(Path(facts.region.path))])
 
 
 def said(error: Exception) -> str:

@@ -1,0 +1,44 @@
+"""Loading a configuration: what it ends besides what it begins."""
+
+import asyncio
+from pathlib import Path
+
+from fencepost import assembly
+from fencepost.roles.status.rejected import OnDisk, put_rejected, rejected
+from fencepost.settings import load
+from fencepost.settings.initial import INITIAL
+
+
+def test_a_start_with_a_good_file_ends_the_refusal_of_a_wrong_one(tmp_path: Path) -> None:
+    """A typo was refused, mended, and the region started again: status still asked for a person because of it."""
+    path = tmp_path / "region.toml"
+    path.write_text(INITIAL)
+    region = load(str(path), {})
+
+    async def refusals(*, put: bool) -> bool:
+        store = assembly.open_store(region, create=True)
+        try:
+            if put:
+                await put_rejected(store, "region.toml:7: unknown key", 1)
+            return rejected(await store.findings()) is not None
+        finally:
+            await store.close()
+
+    assembly.load_configuration(region)
+    assert asyncio.run(refusals(put=True))
+    assembly.load_configuration(region)
+    assert not asyncio.run(refusals(put=False))
+
+
+def test_the_file_is_judged_anew_when_it_was_written(tmp_path: Path) -> None:
+    """And only then: a file of a hundred thousand endpoints takes seconds."""
+    path, seen = tmp_path / "region.toml", OnDisk()
+
+    async def good() -> bool:
+        return await seen.look(str(path)) is not None
+
+    assert not asyncio.run(good())
+    path.write_text(INITIAL)
+    assert asyncio.run(good())
+    path.write_text(INITIAL.replace("probe", "prob"))
+    assert not asyncio.run(good())
