@@ -5,9 +5,9 @@ whatever order they get through (enactors start at different places of the list,
 nothing ties the check to the writes that follow, however much later they come. When all are done it lists the plans and
 deletes those far older than its own; that nothing points at them any more is what it takes for granted.
 
-A turn that loses the lock is tried again as it is. So is one that can't save what was live before: it can never succeed,
-and the enactor never comes to anything else. A turn that a guard refuses is dropped: something newer is live, or the
-plan is gone, and the next look will tell. Each pass forgets everything in the end.
+A turn that loses the lock is tried again as it is. So is one that can't save what was live before: it can never
+succeed, and the enactor never comes to anything else. A turn that a guard refuses is dropped: something newer is live,
+or the plan is gone, and the next look will tell. Each pass forgets everything in the end.
 """
 
 from msgspec import Struct

@@ -1,4 +1,4 @@
-"""The race of October 2025, found: :func:`as_was` tells it, :func:`guard_table` tries what would have stopped it.
+"""The race of October 2025, found: :func:`find_race` tells it, :func:`guard_table` tries what would have stopped it.
 
 Both are given an explorer, since nothing here may import one: any callable that walks a model. With the explorer of
 this project that is::
@@ -35,7 +35,7 @@ class Exploration(Protocol):
 
     @property
     def verdict(self) -> str:
-        """"holds", "violated" or "unfinished"."""
+        """ "holds", "violated" or "unfinished"."""
         ...
 
     @property
@@ -82,7 +82,7 @@ class Explore(Protocol):
         ...
 
 
-class AsWas(Struct, frozen=True):
+class Race(Struct, frozen=True):
     """The race as it was: what was found, the story in the incident's words, and what follows (None: nothing broke)."""
 
     found: Exploration
@@ -97,13 +97,17 @@ class AsWas(Struct, frozen=True):
 
 
 class Tried(Struct, frozen=True):
-    """One set of guards under some perturbations: the promise that broke ("" if none) after so many steps."""
+    """One set of guards under some perturbations: the promise that broke ("" if none) after so many steps.
+
+    ``after`` is what follows where an endpoint came to be empty.
+    """
 
     guards: Guards
     perturbations: tuple[Perturbation, ...]
     promise: str
     steps: int
     states: int
+    after: Aftermath | None = None
 
 
 class GuardTable(Struct, frozen=True):
@@ -124,17 +128,19 @@ PERTURBED: tuple[tuple[Perturbation, ...], ...] = (
 """What each set of guards is tried under."""
 
 
-def as_was(explore: Explore, enactors: int = 3, plans: int = 3, endpoints: int = 2, *, symmetry: bool = True) -> AsWas:
+def find_race(
+    explore: Explore, enactors: int = 3, plans: int = 3, endpoints: int = 2, *, symmetry: bool = True
+) -> Race:
     """Find the shortest way to an empty endpoint without any guard, and what follows it.
 
-    Raises ``ValueError`` for more enactors or endpoints than there are names.
+    Raises ``ValueError`` for a size out of range.
     """
     model = TreeModel(enactors, plans, endpoints, watch=(EMPTY,))
     found = explore(model, symmetry=symmetry)
     if found.verdict != "violated" or found.promise != EMPTY:
-        return AsWas(found, model.title(), (), None)
+        return Race(found, model.title(), (), None)
     taken, end = retake(model, found.story)
-    return AsWas(found, model.title(), tuple(lines(model, taken)), aftermath(model, end))
+    return Race(found, model.title(), tuple(lines(model, taken)), aftermath(model, end))
 
 
 def count(
@@ -157,22 +163,23 @@ def guard_table(
     sizes = (enactors, plans, endpoints)
     tried, backward, cpu_s = [], [], 0.0
     for guards in subsets():
-        for perturbations in PERTURBED:
-            found = explore(TreeModel(*sizes, guards, perturbations, watch=(EMPTY,)), symmetry=symmetry)
-            tried.append(outcome(guards, perturbations, found))
-            cpu_s += found.cpu_s
-        found = explore(TreeModel(*sizes, guards, PERTURBED[-1], watch=(BACKWARD,)), symmetry=symmetry)
-        fell = outcome(guards, PERTURBED[-1], found)
-        backward.append(fell if fell.promise == BACKWARD else Tried(guards, PERTURBED[-1], "", 0, found.states))
-        cpu_s += found.cpu_s
+        models = [TreeModel(*sizes, guards, perturbations, watch=(EMPTY,)) for perturbations in PERTURBED]
+        models.append(TreeModel(*sizes, guards, PERTURBED[-1], watch=(BACKWARD,)))
+        found = [explore(model, symmetry=symmetry) for model in models]
+        cpu_s += sum(each.cpu_s for each in found)
+        cells = [outcome(model, each) for model, each in zip(models, found, strict=True)]
+        tried += cells[:-1]
+        fell = cells[-1]
+        backward.append(fell if fell.promise == BACKWARD else Tried(guards, PERTURBED[-1], "", 0, fell.states))
     return GuardTable(TreeModel(*sizes).title(), tuple(tried), tuple(backward), cpu_s)
 
 
-def outcome(guards: Guards, perturbations: tuple[Perturbation, ...], found: Exploration) -> Tried:
+def outcome(model: TreeModel, found: Exploration) -> Tried:
     """One exploration as a cell of the table. Raises ``ValueError`` if it wasn't finished."""
     if found.verdict == "unfinished":
         raise ValueError(f"stopped after {found.states:,} situations: not enough to call a set of guards safe")
-    return Tried(guards, perturbations, found.promise, len(found.story), found.states)
+    after = aftermath(model, retake(model, found.story)[1]) if found.promise == EMPTY else None
+    return Tried(model.guards, model.perturbations, found.promise, len(found.story), found.states, after)
 
 
 def subsets() -> Iterator[Guards]:
@@ -182,13 +189,18 @@ def subsets() -> Iterator[Guards]:
             yield frozenset(chosen)
 
 
-def needed(table: GuardTable, perturbations: tuple[Perturbation, ...]) -> list[Guards]:
-    """The smallest sets of guards under which nothing breaks: those without a safe set inside them."""
+def needed(table: GuardTable, perturbations: tuple[Perturbation, ...], *, backward: bool = False) -> list[Guards]:
+    """The smallest sets of guards under which no endpoint is ever empty or stuck: those without a safe set inside them.
+
+    ``backward`` asks besides that no enactor ever turns an endpoint to an older plan.
+    """
+    fallen = [each.guards for each in table.backward if each.promise] if backward else []
     safe = [each.guards for each in table.tried if each.perturbations == perturbations and not each.promise]
+    safe = [guards for guards in safe if guards not in fallen]
     return [guards for guards in safe if not any(other < guards for other in safe)]
 
 
-def tell(found: AsWas) -> str:
+def tell(found: Race) -> str:
     """The race for people, at most 100 columns wide."""
     result, cpu = found.found, f"{found.found.cpu_s:.1f} s CPU"
     if not found.violated:
@@ -217,16 +229,27 @@ def told_after(after: Aftermath | None) -> list[str]:
 
 def tell_guards(table: GuardTable) -> str:
     """The table for people, at most 100 columns wide."""
-    heads = ("", "CONDITIONAL", "TARGET", "CLEAN-UP", "ROLLBACK", "", "AN ENDPOINT", "ONE IS", "", "GOES")
-    under = ("", "WRITE", "EXISTS", "SPARES", "TOLERATES", "ALONE", "IS SKIPPED", "ROLLED BACK", "BOTH", "BACKWARD")
-    rows = [heads, under]
-    for at, fell in enumerate(table.backward):
-        cells = table.tried[at * len(PERTURBED) : (at + 1) * len(PERTURBED)]
+    rows: list[tuple[str, ...]] = [
+        ("WRITE", "TARGET", "CLEAN-UP", "RECORD", "ALONE", "A SKIP", "A ROLLBACK", "BOTH", "THEN", "BACKWARD")
+    ]
+    for fell, cells in zip(table.backward, batches(table), strict=True):
         marks = ["yes" if guard in fell.guards else "-" for guard in Guard]
-        rows.append(("", *marks, *(cell(each) for each in cells), f"at {fell.steps}" if fell.promise else "never"))
-    widths = [max(len(row[at]) for row in rows) for at in range(len(heads))]
+        after = cells[-1].after
+        then = "-" if after is None else "stuck" if after.stuck else "mends"
+        rows.append((*marks, *(cell(each) for each in cells), then, f"at {fell.steps}" if fell.promise else "never"))
+    widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
     laid = ["  ".join(f"{word:{width}}" for word, width in zip(row, widths, strict=True)).rstrip() for row in rows]
-    return "\n".join([f"GUARDS on plan trees · {table.title} · {table.cpu_s:.1f} s CPU", *laid, *conclusions(table)])
+    meanings = [
+        f"  {name:9} {guard.value}: {GUARD_MEANING[guard]}" for name, guard in zip(rows[0], Guard, strict=False)
+    ]
+    head = f"GUARDS on plan trees, and what breaks at which step · {table.title} · {table.cpu_s:.1f} s CPU"
+    return "\n".join([head, *laid, *meanings, *conclusions(table)])
+
+
+def batches(table: GuardTable) -> Iterator[Sequence[Tried]]:
+    """The cells of each set of guards."""
+    for at in range(0, len(table.tried), len(PERTURBED)):
+        yield table.tried[at : at + len(PERTURBED)]
 
 
 def cell(tried: Tried) -> str:
@@ -238,14 +261,22 @@ def cell(tried: Tried) -> str:
 
 def conclusions(table: GuardTable) -> list[str]:
     """The smallest safe sets, in words."""
-    said = []
-    for words, perturbations in zip(("Alone", "With a skip", "With a rollback", "With both"), PERTURBED, strict=True):
-        sets = [" + ".join(guard.value for guard in Guard if guard in each) for each in needed(table, perturbations)]
-        said.append(f"{words:16} enough: {', or '.join(sets) or 'nothing'}")
+    cases = [
+        ("alone", PERTURBED[0], False),
+        ("with a skip", PERTURBED[1], False),
+        ("with a rollback", PERTURBED[2], False),
+        ("with both", PERTURBED[3], False),
+        ("nor backward", PERTURBED[3], True),
+    ]
+    said = ["The smallest sets under which no endpoint is ever empty or stuck:"]
+    for words, perturbations, backward in cases:
+        sets = needed(table, perturbations, backward=backward)
+        listed = [" + ".join(guard.value for guard in Guard if guard in each) or "none at all" for each in sets]
+        said.append(f"  {words:16} {', or '.join(listed) or 'there is none'}")
     return said
 
 
-def document(found: AsWas) -> dict[str, Any]:
+def document(found: Race) -> dict[str, Any]:
     """The race as plain JSON values, with the keys of every exploration and ``stuck`` besides."""
     result, after = found.found, found.after
     stuck = None
@@ -278,8 +309,7 @@ def document(found: AsWas) -> dict[str, Any]:
 def guards_document(table: GuardTable) -> dict[str, Any]:
     """The table as plain JSON values: one element of ``sets`` for each set of guards."""
     sets = []
-    for at, fell in enumerate(table.backward):
-        cells = table.tried[at * len(PERTURBED) : (at + 1) * len(PERTURBED)]
+    for fell, cells in zip(table.backward, batches(table), strict=True):
         sets.append(
             {
                 "guards": [guard.value for guard in Guard if guard in fell.guards],
@@ -290,6 +320,7 @@ def guards_document(table: GuardTable) -> dict[str, Any]:
                         "promise": each.promise or None,
                         "steps": each.steps or None,
                         "states": each.states,
+                        "stuck": each.after.stuck if each.after is not None else None,
                     }
                     for each in cells
                 ],

@@ -4,13 +4,13 @@ A plan is a tree of records of its own: for each endpoint its addresses. An endp
 at one plan's tree, so a plan is made live by turning the alias, one endpoint a transaction. No address stands at the
 name itself: whoever deletes a plan deletes what every alias that still points at it answers.
 
-With each turn of an alias the same transaction writes the endpoint's rollback record, "what was live before". Where that
-plan is gone the code failed, and with it the turn.
+With each turn of an alias the same transaction writes the endpoint's rollback record, "what was live before". Where
+that plan is gone the code failed, and with it the turn.
 
 The lock record is one TXT record an endpoint: who wrote last, and when. A batch begins by deleting the exact text its
-writer had read and creating its own, so of two writers that read the same text one loses, backs off and tries again. That
-keeps two from writing at the same moment, and that is all: whoever tries again writes the same plan as before, however
-old it has become meanwhile.
+writer had read and creating its own, so of two writers that read the same text one loses, backs off and tries again.
+That keeps two from writing at the same moment, and that is all: whoever tries again writes the same plan as before,
+however old it has become meanwhile.
 
 The guards are the mends discussed since, each a condition inside the transaction that it guards; all are off as it was.
 """
@@ -35,7 +35,7 @@ class Guard(Enum):
 GUARD_MEANING = {
     Guard.CONDITIONAL_WRITE: "a turn of an alias requires that what is live is older",
     Guard.TARGET_EXISTS: "a turn of an alias requires that the plan it turns to still exists",
-    Guard.CLEANUP_SPARES: "a deletion requires that no alias and no rollback record refers to the plan",
+    Guard.CLEANUP_SPARES: "a deletion requires that no alias or rollback record points at the plan",
     Guard.ROLLBACK_TOLERATES: "a turn of an alias goes on when what was live before is gone",
 }
 """What each guard requires, in the transaction itself."""
@@ -112,9 +112,9 @@ def turn(tree: Tree, endpoint: int, plan: int, seen: Lock, mine: Lock, guards: G
 
 
 def roll_back(tree: Tree, endpoint: int, guards: Guards) -> tuple[Tree, Outcome]:
-    """An operator's transaction: the endpoint points at what its rollback record names, and the record at what was live.
+    """An operator's transaction: the endpoint points at what its rollback record names, the record at what was live.
 
-    It goes back on purpose, so a conditional write isn't asked of it. The record isn't missing here: the caller looks.
+    It goes back on purpose, so a conditional write isn't asked of it. There must be a record: the caller looks.
     """
     plan, before = tree.before[endpoint], tree.live[endpoint]
     if Guard.TARGET_EXISTS in guards and tree.gone(plan):

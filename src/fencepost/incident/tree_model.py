@@ -43,13 +43,15 @@ from fencepost.incident.tree import NO_LOCK, Guards, Lock, Outcome, Tree
 from fencepost.world.model import Move
 
 NAMES = ("api", "www", "db", "queue")
+LETTERS = "ABCDEF"
+PLANS_MOST = 8
 EMPTY, BACKWARD = "never_empty", "never_backward"
 PROMISES = (EMPTY, BACKWARD)
 AnyDecider: TypeAlias = PlanWriter | TreeEnactor
 
 
 class Perturbation(Enum):
-    """What may happen besides, once each; the value is its name on the command line."""
+    """What may happen besides, as often as the model says; the value is its name on the command line."""
 
     SKIP = "skip"
     ROLLBACK = "rollback"
@@ -88,8 +90,8 @@ Situation: TypeAlias = tuple[tuple[TreePart, ...], TreeShared]
 class TreeModel:
     """So many enactors, plans and endpoints, with these guards and perturbations; see the module.
 
-    ``begin`` is a situation to begin with, instead of one before anything was planned. Raises ``ValueError`` for more
-    endpoints or enactors than there are names.
+    ``begin`` is a situation to begin with, instead of one before anything was planned. Raises ``ValueError`` for a size
+    out of range.
     """
 
     def __init__(
@@ -103,10 +105,13 @@ class TreeModel:
         watch: tuple[str, ...] = PROMISES,
         begin: Situation | None = None,
     ) -> None:
-        if not 1 <= endpoints <= len(NAMES):
-            raise ValueError(f"endpoints is {endpoints}; from 1 to {len(NAMES)} can be explored")
-        if not 1 <= enactors <= len("ABCDEF"):
-            raise ValueError(f"enactors is {enactors}; from 1 to {len('ABCDEF')} can be explored")
+        for what, size, most in (
+            ("enactors", enactors, len(LETTERS)),
+            ("plans", plans, PLANS_MOST),
+            ("endpoints", endpoints, len(NAMES)),
+        ):
+            if not 1 <= size <= most:
+                raise ValueError(f"{what} is {size}; from 1 to {most} can be explored")
         self.sizes = (enactors, plans, endpoints)
         self.names = NAMES[:endpoints]
         self.guards = guards
@@ -120,7 +125,7 @@ class TreeModel:
         if self.begin is not None:
             return self.begin
         enactors, plans, endpoints = self.sizes
-        parts = [told(TreePart(f"enactor {'ABCDEF'[n]}", TreeEnactor(), ()), Woke()) for n in range(enactors)]
+        parts = [told(TreePart(f"enactor {LETTERS[n]}", TreeEnactor(), ()), Woke()) for n in range(enactors)]
         planner = told(TreePart("planner", PlanWriter(plans), ()), Woke())
         return (*parts, planner), TreeShared(tree.new(endpoints), self.perturbations)
 
@@ -244,4 +249,5 @@ def at(shared: TreeShared, trees: Tree) -> TreeShared:
 
 def spent(shared: TreeShared, perturbation: Perturbation) -> TreeShared:
     """What is shared, once a perturbation has happened."""
-    return structs.replace(shared, left=tuple(other for other in shared.left if other is not perturbation))
+    place = shared.left.index(perturbation)
+    return structs.replace(shared, left=shared.left[:place] + shared.left[place + 1 :])
