@@ -1,7 +1,7 @@
 """The command line. A command's module is imported when it is called, so that ``--help`` and ``status`` start fast.
 
-``fencepost --help`` is written by hand (:mod:`fencepost.cli.help`) and imports nothing else; cyclopts reads everything
-past the command's name. Every flag may also be set as ``FENCEPOST_FLAG`` in the environment; the flag wins.
+``fencepost --help`` is written by hand (:mod:`fencepost.cli.help`); cyclopts reads everything past the
+command's name. Every flag may also be set as ``FENCEPOST_FLAG`` in the environment; the flag wins.
 """
 
 import sys
@@ -10,7 +10,7 @@ GROUPS = {
     "run": ("up", "run", "init", "check", "reload"),
     "look": ("status", "explain", "history", "plan"),
     "change": ("drain", "keep", "pause", "rollback", "repair", "withdraw", "resume"),
-    "prove": ("explore",),
+    "prove": ("explore", "simulate"),
     "practise": ("dev wipe",),
 }
 """What there is, by what people come for."""
@@ -33,6 +33,7 @@ COMMANDS = {
     "withdraw": "fencepost.cli.withdraw:withdraw",
     "resume": "fencepost.cli.resume:resume",
     "explore": "fencepost.cli.explore:explore",
+    "simulate": "fencepost.cli.simulate:simulate",
     "dev wipe": "fencepost.cli.wipe:wipe",
 }
 """Each command and where it is; a module is imported when its command is called."""
@@ -40,12 +41,8 @@ COMMANDS = {
 
 def main() -> None:
     """Entry point of the ``fencepost`` command."""
-    words = sys.argv[1:]
-    if not words or words[0] in ("-h", "--help", "help"):
-        from fencepost.cli.help import overall
-
-        print(overall())
-        sys.exit(0)
     from fencepost.cli.errors import guarded
+    from fencepost.cli.streams import take_over
 
-    sys.exit(guarded(words))
+    take_over()
+    sys.exit(guarded(sys.argv[1:]))

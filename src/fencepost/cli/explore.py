@@ -1,10 +1,10 @@
-"""``fencepost explore``: every interleaving of the deciders that ship, to a bound."""
+"""``fencepost explore``: every interleaving of the deciders that ship, or of October 2025's, to a bound."""
 
 import json as json_text
 import textwrap
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
@@ -14,6 +14,7 @@ from fencepost.ports import Misconfigured
 
 if TYPE_CHECKING:  # the explorer is loaded when it is wanted
     from fencepost.explorer.result import Result
+    from fencepost.incident.tree_model import TreeModel
 
 WIDTH = 100
 VERDICTS = {"holds": "hold", "violated": "violated", "unfinished": "unfinished"}
@@ -35,15 +36,17 @@ class Progress:
 
 def explore(
     *,
-    enactors: int = 2,
-    planners: int = 2,
-    endpoints: int = 1,
+    as_was: Annotated[bool, Parameter(name="--as-was", negative="")] = False,
+    guards: Annotated[bool, Parameter(name="--guards", negative="")] = False,
+    enactors: int | None = None,
+    planners: int | None = None,
+    endpoints: int | None = None,
     plans: int | None = None,
-    inputs: int = 1,
-    janitors: int = 0,
-    withdrawals: int = 1,
-    stores: int = 1,
-    moves: str = "each",
+    inputs: int | None = None,
+    janitors: int | None = None,
+    withdrawals: int | None = None,
+    stores: int | None = None,
+    moves: str | None = None,
     most: int | None = None,
     symmetry: Annotated[bool, Parameter(negative="--no-symmetry")] = True,
     json: Json = False,
@@ -52,50 +55,100 @@ def explore(
 
     Parameters
     ----------
+    as_was
+        The automation of October 2025 instead of the one that ships: the race, and what follows it.
+    guards
+        The same with every set of four guards: which are enough, and what breaks the others.
+    enactors
+        How many; 2, as it was 3.
+    planners
+        How many; 2.
+    endpoints
+        How many; 1, as it was 2.
     plans
-        So many plans from changing inputs (inputs change one time less).
+        So many plans from changing inputs (inputs change one time less); as it was 3.
     inputs
-        How often the inputs change.
+        How often the inputs change; once.
+    janitors
+        How many; none.
     moves
-        Faults, joined by commas (each alone) or + (together). "each" for every one of nine alone, "further" for each
-        later one, "pairs" for the pairs of the nine, "all" for all of these, "none".
+        Faults, joined by commas (each alone) or + (together). "each" (as if not given) for every one of nine alone,
+        "further" for each later one, "pairs" for the pairs of the nine, "all" for all of these, "none".
     withdrawals
-        How often the owner takes an endpoint away.
+        How often the owner takes an endpoint away; once.
     stores
-        Two: two regions with one owner and a store each, over the same names.
+        Two: two regions with one owner and a store each, over the same names; else 1.
     most
         Stop after so many states.
     symmetry
         Take states that differ only in the parts' names for one.
     """
-    from fencepost.explorer import command
-    from fencepost.explorer.explore import MOST
-    from fencepost.explorer.result import document, tell
-
+    flags = {
+        "planners": planners,
+        "inputs": inputs,
+        "janitors": janitors,
+        "withdrawals": withdrawals,
+        "stores": stores,
+        "moves": moves,
+    }
+    sizes = {"enactors": enactors, "plans": plans, "endpoints": endpoints}
     try:
-        results = command.explore(
-            enactors,
-            planners,
-            endpoints,
-            plans - 1 if plans is not None else inputs,
-            tuple(word.strip() for word in moves.split(",")),
-            most or MOST,
-            janitors=janitors,
-            withdrawals=withdrawals,
-            stores=stores,
-            symmetry=symmetry,
-            progress=Progress(),
-        )
+        if as_was or guards:
+            refuse_together("--guards" if guards else "--as-was", flags)
+            return explore_as_was(given(sizes), most, guards, symmetry, json)
+        if plans is not None:
+            refuse_together("--plans", {"inputs": inputs})
+            flags["inputs"] = plans - 1
+        flags |= {"enactors": enactors, "endpoints": endpoints, "most": most}
+        return explore_shipping(given(flags), symmetry, json)
     except ValueError as error:
         raise Misconfigured(str(error), hint="fencepost explore --help") from None
+
+
+def given(flags: dict[str, Any]) -> dict[str, Any]:
+    """Those that were given."""
+    return {name: value for name, value in flags.items() if value is not None}
+
+
+def refuse_together(one: str, others: dict[str, Any]) -> None:
+    """Raise ``ValueError`` if a flag was given that means nothing beside ``one``."""
+    if given(others):
+        raise ValueError(f"{' and '.join(f'--{name}' for name in given(others))} can't be combined with {one}")
+
+
+def explore_shipping(flags: dict[str, Any], symmetry: bool, json: bool) -> int:
+    """The deciders that ship. Raises ``ValueError`` for a size out of range or an unknown move."""
+    from fencepost.explorer import command
+    from fencepost.explorer.result import document, tell, together
+
+    words = str(flags.pop("moves", "each")).split(",")
+    moves = tuple(word.strip() for word in words)
+    results = command.explore(**flags, moves=moves, symmetry=symmetry, progress=Progress())
     if json:
-        say(json_text.dumps({"results": [document(result) for result in results]}))
+        say(json_text.dumps({**together(results), "results": [document(result) for result in results]}))
     else:
         for result in results:
             say("\n".join(folded(line) for line in tell(result).splitlines()))
         if len(results) > 1:
             say(total(results))
     return 1 if any(result.verdict == "violated" for result in results) else 0
+
+
+def explore_as_was(sizes: dict[str, int], most: int | None, guards: bool, symmetry: bool, json: bool) -> int:
+    """October 2025. Raises ``ValueError`` for a size out of range, or a bound too small to call anything safe."""
+    from fencepost.explorer.explore import MOST, Explorer
+    from fencepost.incident import race
+
+    def walk(model: "TreeModel", *, symmetry: bool) -> "Result":
+        return Explorer(model, symmetry=symmetry, progress=Progress()).run(most or MOST)
+
+    if guards:
+        table = race.guard_table(walk, **sizes, symmetry=symmetry)
+        say(json_text.dumps(race.guards_document(table)) if json else race.tell_guards(table))
+        return 0
+    found = race.find_race(walk, **sizes, symmetry=symmetry)
+    say(json_text.dumps(race.document(found)) if json else race.tell(found))
+    return 1 if found.violated else 0
 
 
 def folded(line: str) -> str:

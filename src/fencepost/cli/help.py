@@ -83,8 +83,13 @@ EXAMPLES = {
     ),
     "explore": (
         ("explore", "every interleaving of two enactors and two planners, each fault alone"),
-        ("explore --enactors 3 --moves none", "three enactors, no fault"),
         ("explore --moves repair+release", "two faults together"),
+        ("explore --as-was", "October 2025: the race, step by step (exit 1)"),
+    ),
+    "simulate": (
+        ("simulate --seeds 50", "fifty regions, an hour of faults each"),
+        ("simulate --scenario race --seed 7 --write race.trace", "one walk, and what happened in it, move by move"),
+        ("simulate --trace race.trace", "the same moves again, each compared"),
     ),
     "dev wipe": (
         ("dev wipe api.example.test", "delete its addresses as a careless writer would; it heals"),
@@ -112,6 +117,7 @@ ABOUT = {
     "withdraw": "take an endpoint out of DNS",
     "resume": "end any of these",
     "explore": "walk every interleaving of the deciders that ship",
+    "simulate": "walk whole regions through an hour of faults, by seed",
     "dev wipe": "empty a record as a careless writer would (drills only)",
 }
 
@@ -139,9 +145,10 @@ def overall() -> str:
             found.append(f"  {group if at == 0 else '':<9} {name:<10} {ABOUT[name]}")
     found += [
         "",
-        "Everywhere: --config FILE, --json, --timeout 10s, --color always|never, --local (times), --help.",
-        "Each flag may also be set as FENCEPOST_FLAG.",
-        "Exit codes: 0 done, 1 a finding or refusal, 2 usage or configuration, 3 not reachable.",
+        "Everywhere: --config FILE, --json, --timeout 10s, --color always|never, --help,",
+        "--local (times). Each flag may also be set as FENCEPOST_FLAG.",
+        "Exit codes: 0 done, 1 a finding or refusal, 2 usage or configuration,",
+        "3 not reachable, 130 interrupted.",
     ]
     return "\n".join(found)
 

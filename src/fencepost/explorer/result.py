@@ -1,5 +1,7 @@
 """What an exploration found, as a value, as lines for people and as a document for programs."""
 
+from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -58,6 +60,25 @@ def document(result: Result) -> dict[str, Any]:
         "story": [{"who": step.who, "what": step.what} for step in result.story],
         "sometimes": dict(sorted(result.sometimes.items())),
         "not_covered": list(result.not_covered),
+    }
+
+
+def together(results: Sequence[Result]) -> dict[str, Any]:
+    """Several explorations as one: the first that isn't whole decides, states and CPU are summed."""
+    worst = next((each for each in results if each.verdict == "violated"), None)
+    worst = worst or next((each for each in results if each.verdict != "holds"), results[0])
+    sometimes: Counter[str] = Counter()
+    for result in results:
+        sometimes.update(result.sometimes)
+    return {
+        **document(worst),
+        "faults": sorted({fault for result in results for fault in result.faults}),
+        "states": sum(result.states for result in results),
+        "transitions": sum(result.transitions for result in results),
+        "depth": max(result.depth for result in results),
+        "cpu_s": round(sum(result.cpu_s for result in results), 3),
+        "sometimes": dict(sorted(sometimes.items())),
+        "not_covered": sorted({what for result in results for what in result.not_covered}),
     }
 
 

@@ -4,9 +4,12 @@ from collections.abc import Callable, Iterable
 from difflib import get_close_matches
 from pathlib import Path
 
+from msgspec import structs
+
 from fencepost.simulator import trace
 from fencepost.simulator.result import SimulationResult, Violation, gathered
-from fencepost.simulator.scenarios import SCENARIOS, Scenario
+from fencepost.simulator.scenarios import PROMISES, SCENARIOS, Scenario
+from fencepost.simulator.schedule import KINDS
 from fencepost.simulator.shrink import TRIES, shrink
 from fencepost.simulator.simulate import Walked, walk
 from fencepost.simulator.story import story
@@ -76,8 +79,27 @@ def replay(path: Path) -> SimulationResult:
 
 def scenario_named(name: str) -> Scenario:
     """One scenario by its name; ``ValueError`` names the nearest if there is none."""
-    if name in SCENARIOS:
-        return SCENARIOS[name]
-    near = get_close_matches(name, SCENARIOS, n=1)
-    hint = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(SCENARIOS)}"
-    raise ValueError(f"unknown scenario {name!r}; {hint}")
+    return SCENARIOS[known(name, SCENARIOS, "scenario")]
+
+
+def narrowed(name: str, faults: tuple[str, ...] | None = None, promises: tuple[str, ...] | None = None) -> Scenario:
+    """A scenario by its name, with only some of its kinds of fault to be drawn, or only some promises judged.
+
+    Raises ``ValueError`` for a name that there isn't, naming the nearest.
+    """
+    scenario = scenario_named(name)
+    if faults is not None:
+        kinds = tuple(known(fault, KINDS, "fault") for fault in faults)
+        scenario = structs.replace(scenario, kinds=kinds, every=True)
+    if promises is not None:
+        scenario = structs.replace(scenario, promises=tuple(known(each, PROMISES, "promise") for each in promises))
+    return scenario
+
+
+def known(name: str, names: Iterable[str], what: str) -> str:
+    """The name, if it is one of those; else ``ValueError`` names the nearest."""
+    if name in names:
+        return name
+    near = get_close_matches(name, names, n=1)
+    hint = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(names)}"
+    raise ValueError(f"unknown {what} {name!r}; {hint}")
