@@ -181,8 +181,11 @@ class StorePort(Protocol):
         """Queue an order; raises the input snapshot."""
         ...
 
-    async def put_config(self, body: bytes) -> bool:
-        """The loaded configuration; raises the input snapshot if it differs from the stored one (then True)."""
+    async def put_config(self, body: bytes, expected: bytes) -> bool:
+        """Compare-and-set on the loaded configuration: whether ``expected`` stood there (b"": none), and now ``body``.
+
+        Raises the input snapshot if the two differ.
+        """
         ...
 
     async def membership(self, pool: str) -> tuple[int, bytes]:

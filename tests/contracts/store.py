@@ -209,9 +209,9 @@ class StoreContract:
         async def snapshot() -> int:
             return (await store.inputs()).snapshot
 
-        assert await store.put_config(b"one")
+        assert await store.put_config(b"one", b"")
         assert await snapshot() == 1
-        assert not await store.put_config(b"one")
+        assert await store.put_config(b"one", b"one")
         assert await snapshot() == 1
         assert await store.put_membership("web", 0, b"m")
         await store.put_override("drain/192.0.2.1", b"d")
@@ -227,6 +227,19 @@ class StoreContract:
         found = await store.inputs()
         assert (found.snapshot, found.config, found.orders) == (5, b"one", ())
         assert dict(found.membership) == {"web": (1, b"m")}
+
+    @on_store
+    async def test_the_configuration_is_compare_and_set_on_the_one_that_stands(self, store: StorePort) -> None:
+        """Of two reloads that were judged against the same configuration the slower one changes nothing."""
+        assert not await store.put_config(b"two", b"one")
+        assert (await store.inputs()).config == b""
+        assert await store.put_config(b"one", b"")
+        assert not await store.put_config(b"two", b"")
+        assert not await store.put_config(b"one", b"")
+        assert await store.put_config(b"two", b"one")
+        assert not await store.put_config(b"three", b"one")
+        found = await store.inputs()
+        assert (found.config, found.snapshot) == (b"two", 2)
 
     @on_store
     async def test_membership_is_compare_and_set_on_its_version(self, store: StorePort) -> None:
@@ -325,11 +338,11 @@ class StoreContract:
         waiter = store.waiter()
         await waiter.wait(0)
         await asyncio.wait_for(waiter.wait(MILLISECOND), 10)  # nothing changes: it ends all the same
-        await store.put_config(b"one")
+        await store.put_config(b"one", b"")
         await asyncio.wait_for(waiter.wait(3600 * SECOND), 10)
         waiting = asyncio.create_task(waiter.wait(3600 * SECOND))
         await asyncio.sleep(0.01)
-        await store.put_config(b"two")
+        await store.put_config(b"two", b"one")
         await asyncio.wait_for(waiting, 10)
 
     @on_store
@@ -342,7 +355,7 @@ class StoreContract:
         waiting.cancel()
         with pytest.raises(asyncio.CancelledError):
             await waiting
-        await store.put_config(b"one")
+        await store.put_config(b"one", b"")
         await asyncio.wait_for(waiter.wait(3600 * SECOND), 10)
 
     @on_store
@@ -359,6 +372,6 @@ class StoreContract:
         await asyncio.wait_for(everything.wait(3600 * SECOND), 10)
         await asyncio.sleep(0.15)
         assert not sleeping.done()
-        await store.put_config(b"one")
+        await store.put_config(b"one", b"")
         await asyncio.wait_for(sleeping, 10)
         await asyncio.wait_for(again.wait(3600 * SECOND), 10)

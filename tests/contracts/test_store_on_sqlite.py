@@ -39,7 +39,7 @@ _operation = st.one_of(
     ),
     st.tuples(st.just("delete"), st.integers(0, 8), st.booleans()),
     st.tuples(st.just("order"), st.sampled_from(("o1", "o2", "o3")), _name),
-    st.tuples(st.just("config"), _body),
+    st.tuples(st.just("config"), _body, _body),
     st.tuples(st.just("membership"), st.sampled_from(("web", "db")), st.integers(0, 2), _body),
     st.tuples(st.just("override"), _name, _body),
     st.tuples(st.just("drop"), _name),
@@ -70,8 +70,8 @@ async def does(store: StorePort, heads: list[Head], operation: tuple[Any, ...]) 
                 return await store.delete_row(name, one.generation, one.nonce)
             case "order", (order, name):
                 await store.put_order(Order(order, "withdraw", name))
-            case "config", (body,):
-                return await store.put_config(body) if body else None
+            case "config", (body, expected):
+                return await store.put_config(body, expected) if body else None
             case "membership", (pool, expected, body):
                 return await store.put_membership(pool, expected, body)
             case "override", (name, body):

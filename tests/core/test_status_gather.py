@@ -41,7 +41,7 @@ async def filled(identity: str = HEAD.store) -> ReferenceStore:
     """A store with one plan, one pool and one override."""
     numbers = itertools.count(1)
     store = ReferenceStore(identity, lambda: f"{next(numbers):08x}", pause)
-    await store.put_config(configuration.encode(Loaded(region(), 1, at("20:03:37"))))
+    await store.put_config(configuration.encode(Loaded(region(), 1, at("20:03:37"))), b"")
     await store.put_membership("web", 0, msgspec.json.encode(structs.replace(POOL, version=1)))
     word = StoredOverride("o1", OverrideKind.KEEP, "web", "127.0.1.2", by="ops", reason="canary build")
     await store.put_override("o1", overrides.encode(word))

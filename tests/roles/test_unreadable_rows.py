@@ -49,8 +49,13 @@ async def new_store() -> ReferenceStore:
     """A store with that configuration."""
     numbers = itertools.count(1)
     store = ReferenceStore("beef" * 8, lambda: f"{next(numbers):08x}", pause)
-    await store.put_config(configuration.encode(Loaded(region(), 1, 0)))
+    await store.put_config(configuration.encode(Loaded(region(), 1, 0)), b"")
     return store
+
+
+async def replace(store: ReferenceStore, body: bytes) -> None:
+    """Put another body in the place of the configuration's."""
+    assert await store.put_config(body, (await store.inputs()).config)
 
 
 def balancers(store: ReferenceStore) -> LoadBalancers:
@@ -166,7 +171,7 @@ def test_a_configuration_that_cannot_be_read_leaves_the_last_good_one_standing(b
             await asyncio.sleep(0)
         hands = balancers(store)
         await hands.balance(condition)
-        await store.put_config(body)
+        await replace(store, body)
         await hands.balance(condition)
         assert "the configuration row can't be read" in condition.error
         assert "revision 1 stands" in condition.error
@@ -192,7 +197,7 @@ def test_a_load_over_a_row_of_another_version_goes_on_from_its_revision() -> Non
 
     async def work(store: ReferenceStore, condition: Condition) -> None:
         del condition
-        await store.put_config(b'{"revision": 41, "region": {"later": true}}')
+        await replace(store, b'{"revision": 41, "region": {"later": true}}')
         with pytest.raises(Misconfigured, match="another version's"):
             configuration.decode((await store.inputs()).config)
         assert (await configuration.put(store, region())).revision == 42
@@ -213,7 +218,7 @@ def test_who_follows_the_configuration_keeps_what_it_has() -> None:
         following = asyncio.ensure_future(configuration.follow(store, changed))
         while not seen:
             await asyncio.sleep(0)
-        await store.put_config(b'{"region":5}')
+        await replace(store, b'{"region":5}')
         await asyncio.sleep(configuration.FOLLOW_S * 1.5)
         assert not following.done()
         following.cancel()

@@ -221,15 +221,15 @@ def test_a_copy_put_back_is_read_whole_though_it_counts_to_the_same_snapshot(pat
 
     async def go() -> None:
         async with opened(path) as store:
-            await store.put_config(b"one")
+            await store.put_config(b"one", b"")
             copy = path.with_name("copy")
             db = sqlite3.connect(path)
             db.execute("VACUUM INTO ?", (str(copy),))
             db.close()
-            await store.put_config(b"two")
+            await store.put_config(b"two", b"one")
             assert (await store.inputs()).config == b"two"
             async with opened(copy, create=False) as other:
-                await other.put_config(b"three")
+                await other.put_config(b"three", b"one")
             copy.replace(path)
             for end in ("-wal", "-shm"):
                 path.with_name(path.name + end).unlink(missing_ok=True)
@@ -244,7 +244,7 @@ def test_a_plan_alone_reads_no_configuration_again(path: Path) -> None:
 
     async def go() -> None:
         async with opened(path) as store, opened(path) as planner:
-            await store.put_config(b"x" * 1_000)
+            await store.put_config(b"x" * 1_000, b"")
             await store.put_order(Order("o1", "withdraw", "a.example", by="ops", reason="moved"))
             before = await store.inputs()
             head = await planner.head()

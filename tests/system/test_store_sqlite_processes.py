@@ -155,7 +155,7 @@ def test_a_writer_stopped_amid_a_write_is_named_and_ended(
 
         ticking = asyncio.create_task(tick())
         with pytest.raises(Unavailable, match=f"process {child.pid} has held") as refusal:
-            await store.put_config(b"one")
+            await store.put_config(b"one", b"")
         ticking.cancel()
         assert ticks > 2  # the loop went on while the write waited
         assert "kill -9` it" in refusal.value.hint
@@ -165,7 +165,7 @@ def test_a_writer_stopped_amid_a_write_is_named_and_ended(
         child.wait()
         assert lock.holder() is None
         assert lock.stuck(0, 3 * SECOND) is None
-        assert await store.put_config(b"one")
+        assert await store.put_config(b"one", b"")
         assert (await store.head()).number == 0
         await store.close()
 

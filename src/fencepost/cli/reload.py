@@ -99,7 +99,7 @@ async def take_up(talk: Talk, region: Region, *, yes: bool) -> Outcome:
             where=shown(Path(region.path)),
             hint="if you mean it:  fencepost reload --yes",
         )
-    now = await talk.within(configuration.put(talk.store, region, confirmed=yes), "the store")
+    now = await talk.within(configuration.put(talk.store, region, confirmed=yes, seen=inputs), "the store")
     if not changed.nothing:
         await talk.tell_history(region.name, f"reload: revision {now.revision}, {summary(changed)}", "")
     gone = [each.name for each in changed.orphans]
@@ -108,14 +108,29 @@ async def take_up(talk: Talk, region: Region, *, yes: bool) -> Outcome:
 
 
 async def refuse_fixed(talk: Talk, region: Region, changed: Changes) -> None:
-    """Raise ``Refused`` for what no reload changes, and make that known."""
+    """Raise ``Refused`` for what no reload changes while a role runs, and make that known.
+
+    Where none runs, a reload is how the file is loaded before the roles are started one by one (systemd).
+    """
     fixed = [each.said for each in changed.settings if each.fixed]
-    if not fixed:
+    if not fixed or not await runs(talk):
         return
     text = f"a reload can't change {'; '.join(fixed)}"
     await talk.within(put_rejected(talk.store, text, time.time_ns()), "the store")
-    hint = "put it back; or end the region and start it again with the file as it is (withdraw first what it leaves)"
+    hint = "put it back; or withdraw what it leaves, end the region, and start it again with the file as it is"
     raise Refused(f"{text}. Nothing was changed", where=shown(Path(region.path)), hint=hint)
+
+
+async def runs(talk: Talk) -> bool:
+    """Whether any role of the region lives on this machine."""
+    from fencepost.cli.up_state import supervised
+    from fencepost.roles.status.gather import alive
+    from fencepost.roles.status.running import SILENT_AFTER
+
+    if supervised(talk.region) is not None:
+        return True
+    beats = await talk.within(talk.store.beats(), "the store")
+    return any(time.time_ns() - beat.at < SILENT_AFTER and alive(beat.pid) for beat in beats)
 
 
 def by_signal(region: Region) -> str:

@@ -2,6 +2,8 @@
 
 A file that is merely saved changes nothing; loading it (a start, ``fencepost reload``, SIGHUP) writes the row.
 Revisions rise, so that a target's absence counts as its owner's act only in a newer file than the one it was listed in.
+Two loads at once must not get one number, or the second's absences would count for nothing: the row is replaced by
+compare-and-set, and who was overtaken writes nothing.
 """
 
 import asyncio
@@ -13,7 +15,7 @@ from pathlib import Path
 import msgspec
 
 from fencepost.core.instant import SECOND, Instant
-from fencepost.ports import Misconfigured, PortError, StorePort
+from fencepost.ports import Inputs, Misconfigured, PortError, Refused, StorePort
 from fencepost.roles.bodies import read_body
 from fencepost.roles.status.rejected import clear_rejected
 from fencepost.settings import Region
@@ -92,15 +94,35 @@ def _replaced(body: bytes) -> tuple[Loaded | None, int]:
     return running, running.revision if running else 0
 
 
-async def put(store: StorePort, region: Region, *, confirmed: bool = False) -> Loaded:
-    """Make ``region`` the running configuration, unless it is already; no other text of the file is refused then."""
+async def put(store: StorePort, region: Region, *, confirmed: bool = False, seen: Inputs | None = None) -> Loaded:
+    """Make ``region`` the running configuration, unless it is already; no other text of the file is refused then.
+
+    ``seen`` is what it was judged against: raises ``Refused`` if another was loaded since. Without it, a load that was
+    overtaken starts over.
+    """
     await clear_rejected(store)
-    running, revision = _replaced((await store.inputs()).config)
+    while True:
+        over = (seen or await store.inputs()).config
+        running, revision = _replaced(over)
+        if running is not None and running.region == region:
+            return running
+        loaded = Loaded(region, revision + 1, time.time_ns(), confirmed)
+        if await store.put_config(encode(loaded), over):
+            return loaded
+        if seen is not None:
+            return _overtaken(region, (await store.inputs()).config)
+
+
+def _overtaken(region: Region, body: bytes) -> Loaded:
+    """What another load put there in the meantime, if it is the same. Raises ``Refused`` if it isn't."""
+    running, revision = _replaced(body)
     if running is not None and running.region == region:
         return running
-    loaded = Loaded(region, revision + 1, time.time_ns(), confirmed)
-    await store.put_config(encode(loaded))
-    return loaded
+    raise Refused(
+        f"another load came first: revision {revision} runs now, and is not this file. Nothing was changed",
+        where=region.path,
+        hint="fencepost reload    loads this file over it, judged against what runs now",
+    )
 
 
 async def keep(store: StorePort, region: Region, copy: Path) -> None:
@@ -127,8 +149,8 @@ async def keep(store: StorePort, region: Region, copy: Path) -> None:
                 continue
             if running is None:
                 put_back = latest or Loaded(region, 1, time.time_ns())
-                log.info("the store holds no configuration; revision %d is put there", put_back.revision)
-                await store.put_config(encode(put_back))
+                if await store.put_config(encode(put_back), b""):
+                    log.info("the store held no configuration; revision %d was put there", put_back.revision)
             elif running != latest:
                 latest = running
                 write_copy(copy, running)

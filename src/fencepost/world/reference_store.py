@@ -135,12 +135,13 @@ class ReferenceStore:
         if waiting is None and order.id not in self._carried_out:
             self._changed(orders=(*self.tables.orders, order))
 
-    async def put_config(self, body: bytes) -> bool:
+    async def put_config(self, body: bytes, expected: bytes) -> bool:
         """As the port says."""
-        if body == self._config:
+        if self._config != expected:
             return False
-        self._config = body
-        self._changed()
+        if body != expected:
+            self._config = body
+            self._changed()
         return True
 
     async def membership(self, pool: str) -> tuple[int, bytes]:

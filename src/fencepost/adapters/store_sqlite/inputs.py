@@ -66,13 +66,14 @@ def put_order(db: sqlite3.Connection, order: Order) -> None:
     _changed(db)
 
 
-def put_config(db: sqlite3.Connection, body: bytes) -> bool:
-    """The loaded configuration; whether it differs from the stored one."""
+def put_config(db: sqlite3.Connection, body: bytes, expected: bytes) -> bool:
+    """Compare-and-set on the loaded configuration; whether it was the expected one (b"": none)."""
     stored = db.execute("SELECT body FROM config").fetchone()
-    if stored is not None and stored[0] == body:
+    if (stored[0] if stored is not None else b"") != expected:
         return False
-    db.execute("INSERT OR REPLACE INTO config VALUES (1, ?)", (body,))
-    _changed(db)
+    if body != expected:
+        db.execute("INSERT OR REPLACE INTO config VALUES (1, ?)", (body,))
+        _changed(db)
     return True
 
 

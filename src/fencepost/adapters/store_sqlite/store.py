@@ -121,9 +121,12 @@ class SqliteStore:
         """
         await self._write(inputs.put_order, order)
 
-    async def put_config(self, body: bytes) -> bool:
-        """The loaded configuration; raises the input snapshot if it differs from the stored one (then True)."""
-        return await self._write(inputs.put_config, body)
+    async def put_config(self, body: bytes, expected: bytes) -> bool:
+        """Compare-and-set on the loaded configuration: whether ``expected`` stood there (b"": none), and now ``body``.
+
+        Raises the input snapshot if the two differ.
+        """
+        return await self._write(inputs.put_config, body, expected)
 
     async def membership(self, pool: str) -> tuple[int, bytes]:
         """A pool's (version, JSON); (0, b"") before the first."""
