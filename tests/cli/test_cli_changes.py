@@ -1,20 +1,28 @@
 """What commands that change something say of their effect, before and after."""
 
+import asyncio
 from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
 
 import pytest
+from called import call
 
-from fencepost.cli import repair, rollback
+from fencepost import assembly
+from fencepost.cli import repair, resume, rollback
 from fencepost.cli.drain import held_apart
+from fencepost.cli.scopes import Pools
 from fencepost.cli.talk import Talk
 from fencepost.core.fence import Generation, Hold, HoldKind, Marker
 from fencepost.core.record_set import Content, content
+from fencepost.core.traffic.membership import Member, Membership, Mode, OverrideKind, State
 from fencepost.core.zone import Live
+from fencepost.roles.overrides import StoredOverride, encode
 from fencepost.settings import load
+from fencepost.settings.initial import INITIAL
 
 API = "api.example.test"
+SAMPLE = Path(__file__).parents[2] / "src/fencepost/dev/sample.toml"
 TWO = content(["127.0.1.1", "127.0.1.2"], 5)
 
 
@@ -46,7 +54,7 @@ def test_a_drain_knows_which_endpoints_follow_the_pool(stands: Live, words: str)
 
 def test_a_repair_says_which_addresses_nobody_checks() -> None:
     """A slip in an address was written without a word; so was a spare, which is fine, and nobody's probes see it."""
-    region = load(Path(__file__).parents[2] / "src/fencepost/dev/sample.toml", {})
+    region = load(SAMPLE, {})
     talk = cast("Talk", SimpleNamespace(region=region))
     value = content(["127.0.1.1", "127.0.9.9"], 5)
     assert repair.strangers(talk, API, value) == ["127.0.9.9 is no target of pool web: nobody checks it."]
@@ -59,3 +67,72 @@ def test_a_rollback_says_weights_only_where_some_were_set_then() -> None:
     assert "weigh the same" in rollback.other_change(live(ramping), TWO)
     assert rollback.other_change(live(TWO), ramping) == "weights as of then"
     assert rollback.other_change(live(TWO), content(TWO.a, 9)) == "ttl 5 -> 9"
+
+
+def stopped_region(folder: Path) -> list[str]:
+    """A region that has run, with a drain in its store, and nothing running; the words that name it."""
+    config = folder / "region.toml"
+    config.write_text(INITIAL.replace("5300", "1").replace("5301", "2"))
+    region = load(str(config), {})
+    assembly.load_configuration(region)
+    assembly.make_tsig_key(region)
+
+    async def put() -> None:
+        store = assembly.open_store(region)
+        word = StoredOverride("force::192.0.2.10:", OverrideKind.DRAIN, "", "192.0.2.10", by="ada", reason="disk")
+        await store.put_override(word.id, encode(word))
+        await store.close()
+
+    asyncio.run(put())
+    return ["--config", str(config), "--timeout", "2s"]
+
+
+@pytest.mark.parametrize("what", [["192.0.2.10"], ["--all", "--yes"]])
+def test_a_stored_drain_is_ended_while_the_region_is_down(tmp_path: Path, what: list[str]) -> None:
+    """It failed on DNS, which no drain stands in; and it takes no reason, as the line to paste has none."""
+    done = call("resume", *what, *stopped_region(tmp_path), cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "the drain is over" in done.stdout
+
+
+@pytest.mark.parametrize("words", [["plan"], ["repair", "api", "--address", "192.0.2.10", "--yes", "--reason", "x"]])
+def test_our_own_server_that_is_down_is_answered_with_what_starts_it(tmp_path: Path, words: list[str]) -> None:
+    """It said "does it run, and is its port open?" of the embedded server."""
+    done = call(*words, *stopped_region(tmp_path), cwd=tmp_path)
+    assert done.returncode == 3
+    assert "try      fencepost up --config region.toml    starts it" in done.stderr
+
+
+def test_a_value_of_the_environment_is_blamed_on_its_variable(tmp_path: Path) -> None:
+    """FENCEPOST_TIMEOUT=zzz was said to be --timeout, which nobody had written."""
+    words = stopped_region(tmp_path)[:2]
+    done = call("status", *words, cwd=tmp_path, FENCEPOST_TIMEOUT="zzz")
+    assert done.returncode == 2
+    assert "$FENCEPOST_TIMEOUT 'zzz'" in done.stderr
+    assert "--timeout 'zzz'" in call("status", *words, "--timeout", "zzz", cwd=tmp_path).stderr
+
+
+@pytest.mark.parametrize(
+    ("command", "default"), [("drain", "1h"), ("pause", "1h"), ("repair", "ever"), ("withdraw", "ever")]
+)
+def test_help_says_how_long_a_change_lasts_by_default(command: str, default: str) -> None:
+    """The default of --for stood in no help."""
+    assert f"Default: {default}" in " ".join(call(command, "--help").stdout.replace("│", " ").split())
+
+
+def test_a_dead_target_that_comes_back_with_its_drains_end_is_named() -> None:
+    """Under a pause it was put back without a word, though "nothing goes out or comes back"."""
+    word = StoredOverride("o", OverrideKind.DRAIN, "web", "127.0.1.1")
+    dead = Member("127.0.1.1", "a", State.DRAINED, healthy=False)
+    for mode, why in ((Mode.DISABLED, "the pool is paused"), (Mode.ENABLED, "limits may keep what comes back")):
+        known = Pools(load(SAMPLE, {}), {"web": Membership("web", members=(dead,), mode=mode)}, (word,))
+        assert resume.returning_dead(known, (word,)) == [
+            f"127.0.1.1 looks dead (pool web): {why}, so callers may get it again"
+        ]
+
+
+def test_a_word_about_a_zone_of_one_pool_names_the_pool() -> None:
+    """`pause web --zone a` was listed as "zone a", as if it held for every pool."""
+    word = StoredOverride("o", OverrideKind.PAUSE, "web", "", "a")
+    assert word.on == "zone a in pool web"
+    assert resume.targets(word.on, word)

@@ -191,10 +191,11 @@ async def applied(talk: Talk, kind: OverrideKind, where: list[Scope]) -> None:
                     return None
         return True
 
-    from fencepost.cli.holds import planner_word
+    from fencepost.cli.holds import planner_hint, planner_word
 
-    what = ", ".join(str(scope) for scope in where)
-    await talk.until(look, f"{kind} of {what}: not taken up yet{await planner_word(talk)}")
+    word = await planner_word(talk)
+    what = f"{kind} of {', '.join(str(scope) for scope in where)}: not taken up yet{word}"
+    await talk.until(look, what, hint=planner_hint(talk, word))
 
 
 def concerned(known: Pools, effects: list[Effect]) -> list[Endpoint]:

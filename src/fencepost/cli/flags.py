@@ -2,6 +2,7 @@
 
 import os
 import pwd
+import signal
 import sys
 import time
 from typing import Annotated, TypeAlias
@@ -25,7 +26,13 @@ Confirm: TypeAlias = Annotated[
 Reason: TypeAlias = Annotated[
     str | None, Parameter(name="--reason", help="Why; asked for on a terminal, required without.")
 ]
-For: TypeAlias = Annotated[str | None, Parameter(name="--for", help='How long: 30m, 1h, 2d, or "ever".')]
+Note: TypeAlias = Annotated[str | None, Parameter(name="--reason", help="Why, for the history; ending needs none.")]
+For: TypeAlias = Annotated[
+    str | None, Parameter(name="--for", help='How long: 30m, 2d, or "ever" (until `resume`). Default: 1h.')
+]
+Ever: TypeAlias = Annotated[
+    str | None, Parameter(name="--for", help='How long: 30m, 2d, or "ever". Default: ever, until `resume`.')
+]
 
 EVER = "ever"
 
@@ -35,7 +42,14 @@ def duration(text: str, flag: str) -> Duration:
     try:
         return duration_ns(text)
     except ValueError as error:
-        raise Misconfigured(f"{flag} {text!r} {error}") from None
+        raise Misconfigured(f"{blamed(flag, text)} {text!r} {error}") from None
+
+
+def blamed(flag: str, text: str) -> str:
+    """Who gave a flag its value: the flag, or the variable that stands for it in the environment."""
+    variable = f"FENCEPOST_{flag.lstrip('-').upper().replace('-', '_')}"
+    given = any(word == flag or word.startswith(f"{flag}=") for word in sys.argv)
+    return f"${variable}" if os.environ.get(variable) == text and not given else flag
 
 
 def until(for_: str | None, default: str) -> Instant:
@@ -82,9 +96,20 @@ def asking() -> bool:
 
 
 def ask(question: str) -> str:
-    """An answer from the terminal, "" at its end."""
+    """An answer from the terminal, "" at its end (Ctrl-D). Ctrl-C ends the command.
+
+    An event loop takes Ctrl-C for a wish to cancel its task, which waits here and hears nothing; so meanwhile it is
+    Python's own (asyncio.Runner, "Handling Keyboard Interruption").
+    """
     print(question, end="", file=sys.stderr, flush=True)
-    return sys.stdin.readline().strip()
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        said = sys.stdin.readline()
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if not said.endswith("\n"):
+        note("")
+    return said.strip()
 
 
 def agree(question: str, *, yes: bool, flag: str = "--yes") -> None:
@@ -106,7 +131,7 @@ def confirm(question: str, name: str, given: str | None) -> None:
     """Go on only if the name was said again. Raises as :func:`agree` does."""
     if given is not None:
         if normal(given) != normal(name):
-            raise Misconfigured(f"--confirm {given!r} isn't {name!r}", hint=f"--confirm {name}")
+            raise Misconfigured(f"{blamed('--confirm', given)} {given!r} isn't {name!r}", hint=f"--confirm {name}")
         return
     if not asking():
         raise Misconfigured(question, hint=f"add --confirm {name}")

@@ -3,6 +3,7 @@
 import secrets
 from typing import NamedTuple
 
+from fencepost.cli.regions import start_line
 from fencepost.cli.talk import Talk
 from fencepost.core.fence import NEVER, Foreign, Generation, Hold, Marker
 from fencepost.core.record_set import NOTHING, Content
@@ -88,6 +89,7 @@ async def planner_word(talk: Talk) -> str:
     """What to add when the planner isn't known to be up."""
     from fencepost.cli.terminal import ago
     from fencepost.cli.up_state import supervised
+    from fencepost.roles.status.gather import alive
 
     state = supervised(talk.region)
     if state is not None and state.get("planner") is None:
@@ -97,6 +99,8 @@ async def planner_word(talk: Talk) -> str:
     except PortError:
         return "; the store doesn't answer"
     beat = beats.get("planner")
+    if state is None and beat is not None and not alive(beat.pid):
+        return "; the planner isn't running"
     if beat is None:
         return "; no planner has ever run"
     if beat.state != "up":
@@ -104,3 +108,12 @@ async def planner_word(talk: Talk) -> str:
     import time
 
     return f"; the planner was last seen {ago(beat.at)}" if time.time_ns() - beat.at > 15_000_000_000 else ""
+
+
+def planner_hint(talk: Talk, word: str) -> str:
+    """What to try where the planner isn't up, as :func:`planner_word` has it; "" for nothing special."""
+    from fencepost.cli.up_state import supervised
+
+    if not word or supervised(talk.region) is not None:
+        return ""
+    return f"{start_line(talk.region)}    starts it (under systemd: its planner role)"

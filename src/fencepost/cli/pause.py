@@ -37,7 +37,9 @@ def pause(
     config: Config = None,
     json: Json = False,
 ) -> int:
-    """Freeze a pool, a failure zone or the region as it is: nothing is taken out, nothing is put back.
+    """Freeze a pool, a failure zone or the region as it is: automation takes nothing out and puts nothing back.
+
+    Your own drains and resumes still work.
 
     Parameters
     ----------
@@ -83,9 +85,12 @@ async def work(
     does = (
         "is decided and shown, and not done"
         if kind is OverrideKind.OBSERVE
-        else "stays as it is: nothing goes out or comes back"
+        else "stays as it is: automation takes nothing out and puts nothing back"
     )
-    note(f"{scope} {does}, {until_text(ends)}.\nRepairs and your own acts still work.")
+    note(f"{scope} {does}, {until_text(ends)}.")
+    note(
+        "Repairs and your own acts still work: what you drain goes out, what you resume is answered again, dead or not."
+    )
     command = f"pause {pool or ''}{f' --zone {zone}' if zone else ''}{' --region' if region else ''}"
     why = reason(why, command)
     if region:
@@ -112,9 +117,10 @@ async def applied(talk: Talk, kind: OverrideKind, scope: Scope) -> None:
     async def look() -> bool | None:
         return shows(await scopes.pools(talk), scope) or None
 
-    from fencepost.cli.holds import planner_word
+    from fencepost.cli.holds import planner_hint, planner_word
 
-    await talk.until(look, f"{kind} of {scope}: not taken up yet{await planner_word(talk)}")
+    word = await planner_word(talk)
+    await talk.until(look, f"{kind} of {scope}: not taken up yet{word}", hint=planner_hint(talk, word))
 
 
 def shows(known: Pools, scope: Scope) -> bool:

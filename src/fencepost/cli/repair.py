@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from fencepost.cli import terminal
 from fencepost.cli.check import counted
-from fencepost.cli.flags import Config, For, Json, Reason, Timeout, Yes, agree, duration, reason, until
+from fencepost.cli.flags import Config, Ever, Json, Reason, Timeout, Yes, agree, duration, reason, until
 from fencepost.cli.talk import Talk, answer, endpoint_name, talk_about
 from fencepost.cli.terminal import note
 from fencepost.core import repair as core
@@ -40,7 +40,7 @@ def repair(
     *,
     address: list[str] | None = None,
     reason: Reason = None,
-    for_: For = None,
+    for_: Ever = None,
     yes: Yes = False,
     timeout: Timeout = "10s",
     config: Config = None,

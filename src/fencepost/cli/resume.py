@@ -3,13 +3,13 @@
 from typing import NamedTuple
 
 from fencepost.cli import holds, scopes
-from fencepost.cli.flags import Config, Json, Reason, Timeout, Yes, agree, duration
+from fencepost.cli.flags import Config, Json, Note, Timeout, Yes, agree, duration
 from fencepost.cli.scopes import Pools, Scope
 from fencepost.cli.talk import Talk, answer, talk
 from fencepost.cli.terminal import note, until_text
 from fencepost.core.fence import Hold, Marker
 from fencepost.core.names import normalise
-from fencepost.core.traffic.membership import Mode
+from fencepost.core.traffic.membership import Mode, OverrideKind
 from fencepost.core.traffic.operator_word import FREEZING
 from fencepost.ports import Misconfigured, PortError, Refused
 from fencepost.roles.overrides import StoredOverride
@@ -29,7 +29,7 @@ def resume(
     *what: str,
     all_: bool = False,
     zone: str | None = None,
-    reason: Reason = None,
+    reason: Note = None,
     yes: Yes = False,
     timeout: Timeout = "10s",
     config: Config = None,
@@ -62,12 +62,14 @@ async def work(talk: Talk, what: tuple[str, ...], zone: str | None, *, why: str,
     known = await known_pools(talk)
     found = await find(talk, known, what, zone)
     if not found.words and not found.held:
-        said = f"zone {zone}" if zone else ", ".join(what) or "anything"
-        raise Refused(f"nobody placed anything on {said}", hint="fencepost status    lists what stands")
+        said = f" on zone {zone}" if zone else f" on {', '.join(what)}" if what else ""
+        raise Refused(f"nobody placed anything{said}", hint="fencepost status    lists what stands")
     for word in found.words:
         note(f"ends  {word.what} of {word.on} (by {word.by}: {word.reason})")
     for name, hold in found.held:
         note(f"ends  {hold.kind} of {name}")
+    for text in returning_dead(known, found.words):
+        note(text)
     agree(f"End {'all of them' if len(found.words) + len(found.held) > 1 else 'it'}?", yes=yes)
     for word in found.words:
         await talk.within(talk.store.drop_override(word.id), "the store")
@@ -88,6 +90,23 @@ async def work(talk: Talk, what: tuple[str, ...], zone: str | None, *, why: str,
     done = [word.on for word in found.words] + [name for name, _ in found.held]
     answer("\n".join(told), {"done": "resume", "on": done}, as_json=as_json)
     return 0
+
+
+def returning_dead(known: Pools, ending: tuple[StoredOverride, ...]) -> list[str]:
+    """Drained targets that look dead and come back with their drain's end, as a line for each pool."""
+    said = []
+    for pool, row in sorted(known.rows.items()):
+        drains = [Scope(word.pool, word.target, word.zone) for word in ending if word.what is OverrideKind.DRAIN]
+        dead = [
+            member.key
+            for member in row.members
+            if member.healthy is False and any(scope.covers(pool, member) for scope in drains)
+        ]
+        if dead:
+            who = f"{', '.join(dead)} look{'s' if len(dead) == 1 else ''} dead"
+            why = "the pool is paused" if row.mode is not Mode.ENABLED else "limits may keep what comes back"
+            said.append(f"{who} (pool {pool}): {why}, so callers may get it again")
+    return said
 
 
 def remaining(known: Pools, ended: tuple[StoredOverride, ...]) -> list[str]:
@@ -116,18 +135,20 @@ async def known_pools(talk: Talk) -> Pools:
 
 async def find(talk: Talk, known: Pools, what: tuple[str, ...], zone: str | None) -> Found:
     """What the words name. Raises ``Refused`` for a word that names nothing that anybody placed."""
-    held = dict(await all_held(talk, known))
-    if not what and zone is None:
-        return Found(known.words, tuple(sorted(held.items())))
+    if what and zone is None and all(targeted(text, known) for text in what):
+        meant = [word for word in known.words if any(targets(text, word) for text in what)]
+        return Found(tuple(meant), ())  # no hold is named, so DNS needn't be read
     if zone is not None:
         scope = scopes.zone_scope(known, zone, what[0] if what else "")
-        return Found(
-            tuple(word for word in known.words if word.zone == scope.zone and (not what or word.pool == what[0])), ()
-        )
+        meant = [word for word in known.words if word.zone == scope.zone and (not what or word.pool == what[0])]
+        return Found(tuple(meant), ())
+    held = dict(await all_held(talk, known))
+    if not what:
+        return Found(known.words, tuple(sorted(held.items())))
     words: list[StoredOverride] = []
     ending: dict[str, Hold] = {}
     for text in what:
-        named = [word for word in known.words if text in (word.id, word.target) or names_scope(text, word)]
+        named = [word for word in known.words if targets(text, word)]
         name = name_of(text, held)
         if name:
             ending[name] = held[name]
@@ -137,12 +158,24 @@ async def find(talk: Talk, known: Pools, what: tuple[str, ...], zone: str | None
     return Found(tuple(words), tuple(ending.items()))
 
 
+def targets(text: str, word: StoredOverride) -> bool:
+    """Whether a word of the command line names an override."""
+    return text in (word.id, word.target) or names_scope(text, word)
+
+
+def targeted(text: str, known: Pools) -> bool:
+    """Whether it names overrides and can't be the name of an endpoint as well."""
+    if not any(targets(text, word) for word in known.words):
+        return False
+    return not any(text.lower() in (each.name, each.name.partition(".")[0]) for each in known.region.endpoints)
+
+
 def names_scope(text: str, word: StoredOverride) -> bool:
     """Whether a word of the command line is the zone, pool or region that an override speaks of."""
     if word.target:
         return False
     if word.zone:
-        return text in (word.zone, f"zone {word.zone}")
+        return text in (word.zone, f"zone {word.zone}", word.on)
     return text == (word.pool or "region")
 
 
@@ -158,12 +191,20 @@ def name_of(text: str, held: dict[str, Hold]) -> str:
 
 async def all_held(talk: Talk, known: Pools) -> list[tuple[str, Hold]]:
     """Every endpoint of ours that a person holds: by its marker, or by its newest row."""
-    dns = await talk.read_dns()
     found: dict[str, Hold] = {}
-    for name in sorted({*dns.names(), *(endpoint.name for endpoint in known.region.endpoints)}):
-        marker = dns.live(name).marker
-        if isinstance(marker, Marker) and marker.owner == talk.region.owner and marker.hold is not None:
-            found[name] = marker.hold
+    try:
+        dns = await talk.read_dns()
+    except PortError as error:
+        if not known.words:
+            raise
+        note(f"DNS can't be read, so holds that only it knows are not looked at ({error})")
+        if error.hint:
+            note(f"  try      {error.hint}")
+    else:
+        for name in sorted({*dns.names(), *(endpoint.name for endpoint in known.region.endpoints)}):
+            marker = dns.live(name).marker
+            if isinstance(marker, Marker) and marker.owner == talk.region.owner and marker.hold is not None:
+                found[name] = marker.hold
     try:
         _, rows = await talk.within(talk.store.newest_rows(None), "the store")
     except PortError:
@@ -181,9 +222,9 @@ async def words_over(talk: Talk, words: tuple[StoredOverride, ...]) -> None:
         known = await scopes.pools(talk)
         return True if all(over(known, word) for word in words) else None
 
-    from fencepost.cli.holds import planner_word
-
-    await talk.until(look, f"{', '.join(word.on for word in words)}: not taken up yet{await planner_word(talk)}")
+    word = await holds.planner_word(talk)
+    what = f"{', '.join(each.on for each in words)}: not taken up yet{word}"
+    await talk.until(look, what, hint=holds.planner_hint(talk, word))
 
 
 def over(known: Pools, word: StoredOverride) -> bool:

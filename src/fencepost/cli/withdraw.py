@@ -1,7 +1,7 @@
 """``fencepost withdraw``: take an endpoint out of DNS. Nothing else ever does."""
 
 from fencepost.cli import holds
-from fencepost.cli.flags import Config, Confirm, For, Json, Reason, Timeout, confirm, duration, reason, until
+from fencepost.cli.flags import Config, Confirm, Ever, Json, Reason, Timeout, confirm, duration, reason, until
 from fencepost.cli.talk import Talk, answer, endpoint_name, talk
 from fencepost.cli.terminal import note, until_text
 from fencepost.ports import Refused
@@ -13,7 +13,7 @@ def withdraw(
     *,
     reason: Reason = None,
     confirm: Confirm = None,
-    for_: For = None,
+    for_: Ever = None,
     timeout: Timeout = "10s",
     config: Config = None,
     json: Json = False,

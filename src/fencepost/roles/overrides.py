@@ -29,11 +29,9 @@ class StoredOverride(msgspec.Struct, frozen=True):
     @property
     def on(self) -> str:
         """What it speaks of, in a word or two."""
-        return (
-            self.target
-            or (f"zone {self.zone}" if self.zone else "")
-            or (f"pool {self.pool}" if self.pool else "the region")
-        )
+        if self.zone and not self.target:
+            return f"zone {self.zone}{f' in pool {self.pool}' if self.pool else ''}"
+        return self.target or (f"pool {self.pool}" if self.pool else "the region")
 
 
 def encode(override: StoredOverride) -> bytes:
