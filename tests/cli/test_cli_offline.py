@@ -152,16 +152,3 @@ def test_without_a_region_that_runs_commands_say_so_and_exit_by_whose_fault_it_i
     assert "Traceback" not in done.stderr
     document = json.loads(call(*words, "--json", cwd=folder).stdout)
     assert document["error"]["kind"] in ("unavailable", "misconfigured")
-
-
-def test_explore_walks_the_deciders_and_exits_by_what_it_finds(tmp_path: Path) -> None:
-    """0: every interleaving holds; 2: there is no such move."""
-    done = call("explore", "--moves", "none", "--inputs", "0", "--json", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["results"][0]["verdict"] == "holds"
-    done = call("explore", "--moves", "none,marker-deleted", "--inputs", "0", cwd=tmp_path)
-    assert done.stdout.splitlines()[-1].startswith("2 explorations: 2 hold · ")
-    assert max(map(len, done.stdout.splitlines())) <= 100
-    done = call("explore", "--moves", "marker-goen", cwd=tmp_path)
-    assert done.returncode == 2
-    assert "unknown move" in done.stderr

@@ -1,0 +1,89 @@
+"""``fencepost explore`` and ``simulate``: what they print, their documents, exit codes and refusals."""
+
+import json
+from pathlib import Path
+
+import pytest
+from called import call
+
+KEYS = ["verdict", "promise", "states", "transitions", "depth", "cpu_s", "story", "sometimes", "not_covered"]
+"""What each exploration's document has, whatever was explored."""
+
+
+def test_explore_walks_the_deciders_and_exits_by_what_it_finds(tmp_path: Path) -> None:
+    """0: every interleaving holds; 2: there is no such move."""
+    done = call("explore", "--moves", "none", "--inputs", "0", "--json", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    document = json.loads(done.stdout)
+    assert document["results"][0]["verdict"] == document["verdict"] == "holds"
+    assert document["promise"] is None
+    assert not set(KEYS) - document.keys()
+    done = call("explore", "--moves", "none,marker-deleted", "--inputs", "0", cwd=tmp_path)
+    assert done.stdout.splitlines()[-1].startswith("2 explorations: 2 hold · ")
+    assert max(map(len, done.stdout.splitlines())) <= 100
+
+
+def test_explore_as_it_was_tells_the_race_and_exits_1(tmp_path: Path) -> None:
+    """October 2025: eleven steps from the first plan to an endpoint without addresses, and nobody can mend it."""
+    done = call("explore", "--as-was", cwd=tmp_path)
+    assert done.returncode == 1, done.stderr
+    lines = done.stdout.splitlines()
+    assert lines[0].startswith("VIOLATED never_empty · shortest way, 11 steps · 3 enactors, 3 plans, 2 endpoints · ")
+    assert "NOERROR, no addresses" in lines[-4]
+    assert lines[-4].endswith("<- here")
+    assert "only a person can write this record now" in lines[-2]
+    assert max(map(len, lines)) <= 100
+    done = call("explore", "--as-was", "--enactors", "2", "--endpoints", "1", "--json", cwd=tmp_path)
+    assert done.returncode == 1
+    document = json.loads(done.stdout)
+    assert not set(KEYS) - document.keys()
+    assert (document["verdict"], document["promise"], len(document["story"])) == ("violated", "never_empty", 10)
+
+
+def test_explore_guards_prints_which_sets_are_enough(tmp_path: Path) -> None:
+    """A conditional write alone isn't: on plan trees the target must exist and clean-up must spare it besides."""
+    done = call("explore", "--guards", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "nor backward     conditional-write + target-exists + cleanup-spares" in " ".join(done.stdout.split("\n"))
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("explore", "--moves", "marker-goen"), "unknown move"),
+        (("explore", "--as-was", "--moves", "crash"), "--moves can't be combined with --as-was"),
+        (("explore", "--plans", "2", "--inputs", "1"), "--inputs can't be combined with --plans"),
+        (("explore", "--enactors", "99"), "from 1 to 6"),
+        (("simulate", "--scenario", "rase"), "did you mean 'race'?"),
+        (("simulate", "--faults", "crahs"), "did you mean 'crash'?"),
+        (("simulate", "--promises", "never_emty"), "did you mean 'never_empty'?"),
+        (("simulate", "--seeds", "0"), "at least one walk"),
+        (("simulate", "--seeds", "3", "--seed", "4"), "--seeds can't be combined with --seed"),
+        (("simulate", "--trace", "nowhere.trace"), "nowhere.trace"),
+        (("simulate", "--trace", "nowhere.trace", "--seed", "1"), "--seed can't be combined with --trace"),
+    ],
+)
+def test_mistakes_are_named(tmp_path: Path, words: tuple[str, ...], said: str) -> None:
+    """Exit 2, what is wrong and where to look; no traceback."""
+    done = call(*words, cwd=tmp_path)
+    assert done.returncode == 2, done.stdout
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_simulate_judges_each_promise_and_writes_a_trace_that_comes_out_the_same(tmp_path: Path) -> None:
+    """Exit 0; how often each promise was checked; and the file says the same in another process."""
+    done = call(
+        "simulate", "--scenario", "first-minutes", "--seed", "3", "--write", "walk.trace", "--json", cwd=tmp_path
+    )
+    assert done.returncode == 0, done.stderr
+    document = json.loads(done.stdout)
+    assert document["seeds"] == [3]
+    assert all(promise["held"] for promise in document["promises"].values())
+    assert document["promises"]["never_empty"]["times_checked"] > 0
+    assert {"figures", "cpu_s"} <= document.keys()
+    again = call("simulate", "--trace", "walk.trace", cwd=tmp_path)
+    assert again.returncode == 0, again.stderr
+    assert again.stdout.startswith("HOLDS · 1 walk · first-minutes · ")
+    names = [line.split()[0] for line in call("simulate", "--scenario", "list", cwd=tmp_path).stdout.splitlines()]
+    assert {"swarm", "race", "first-minutes"} <= set(names)
