@@ -20,7 +20,7 @@ def test_help_opens_with_three_examples_and_names_every_command() -> None:
     for name in COMMANDS:
         assert f" {name} " in overall()
     assert sorted(name for names in GROUPS.values() for name in names) == sorted(COMMANDS)
-    assert all(len(line) <= 100 for line in lines)
+    assert all(len(line) <= 80 for line in lines)
 
 
 @pytest.mark.parametrize("name", sorted(COMMANDS))

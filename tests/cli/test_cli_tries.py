@@ -1,11 +1,11 @@
-"""What ``up`` offers to try: lines that stay while they are copied, and say what will come of them."""
+"""What ``up`` offers to try: lines that stay while they are copied, name nobody dead, and say what comes of them."""
 
 from pathlib import Path
 
 import pytest
 from msgspec import structs
 
-from fencepost.cli.up_tries import QUIET_S, Tries
+from fencepost.cli.up_tries import Tries
 from fencepost.roles.status.compose import compose
 from fencepost.roles.status.document import PoolStatus, Status
 from fencepost.roles.status.facts import Facts
@@ -26,46 +26,89 @@ def standing(budget: float = 2.0, out: int = 0, next_s: float | None = None) -> 
     return structs.replace(compose(Facts(REGION, 1, "api")), pools=(pool,))
 
 
-def said(lines: list[str]) -> list[str]:
-    """The two lines that kill targets."""
-    return [" ".join(line.split()) for line in lines if " kill " in line and "-9" not in line]
+def answering(status: Status, addresses: list[str], kept: tuple[str, ...] = ()) -> Status:
+    """The same, with what its first endpoint answers."""
+    first, *others = status.endpoints
+    return structs.replace(status, endpoints=(structs.replace(first, addresses=tuple(addresses), kept=kept), *others))
 
 
-def commands(lines: list[str]) -> list[str]:
-    """What is to be pasted."""
-    return [line.partition("  ")[0] for line in lines[1:]]
+def lines(tries: Tries, status: Status, pids: dict[str, int | None], columns: int = 200) -> list[str]:
+    """The lines, without more than one space between words."""
+    return [" ".join(line.split()) for line in tries.lines(status, pids, columns)]
 
 
-def test_the_lines_stay_while_targets_die_and_come_back() -> None:
+def kills(found: list[str]) -> list[str]:
+    """The two lines about targets."""
+    return found[2:4]
+
+
+def test_the_lines_stay_as_they_are_while_what_they_name_lives() -> None:
     """They were once made anew each second, so the one just copied killed another target than it had said."""
     tries = Tries(REGION)
-    start = commands(tries.lines(standing(), PIDS, 0))
-    assert said(tries.lines(standing(), PIDS, 1)) == [
+    found = lines(tries, standing(), PIDS)
+    assert kills(found) == [
         "kill 22 127.0.2.1 leaves within 3.5 s",
-        "kill 24; sleep 5; kill 20 one more leaves, one is kept: the limit",
+        "kill 24; sleep 5; kill 20 one more leaves, one is kept",
     ]
-    killed = {**PIDS, FIRST: None}
-    assert commands(tries.lines(standing(1.0, 1), killed, 5)) == start
-    back = {**PIDS, FIRST: 99}
-    assert commands(tries.lines(standing(1.2), back, 65)) == start, "back in, not for a minute yet"
-    assert commands(tries.lines(standing(1.3), back, 65 + QUIET_S - 1)) == start
-    assert "kill 99" in commands(tries.lines(standing(1.4), back, 65 + QUIET_S))[1]
+    other = {**PIDS, "target/127.0.1.2": 97, "enactor/a": 98, "enactor/c": None}
+    assert lines(tries, standing(), other) == found, "what others do changes nothing"
 
 
-def test_new_lines_come_once_all_were_tried() -> None:
-    """Every process that they name is gone: nothing is left to copy."""
+def test_a_dead_pid_is_shown_nowhere_and_its_successor_is_at_once() -> None:
+    """For 80 s `kill 5593` stood there after its target was back as 6171: no such process, or by then another one."""
     tries = Tries(REGION)
-    start = commands(tries.lines(standing(), PIDS, 0))
-    dead = {**PIDS, FIRST: None, ONE: None, OTHER: None}
-    assert commands(tries.lines(standing(0.0, 2), dead, 30)) == start
-    anew = {**PIDS, FIRST: 91, ONE: 92, OTHER: 93, ENACTOR: 94}
-    assert "kill 91" in commands(tries.lines(standing(0.5), anew, 90))[1]
+    lines(tries, standing(), PIDS)
+    killed = {**PIDS, FIRST: None}
+    five = answering(standing(1.0, 1), [each for each in TARGETS if each != "127.0.2.1"])
+    assert kills(lines(tries, five, killed))[0] == "(127.0.2.1 is down) out of DNS; started again within a minute"
+    assert kills(lines(tries, five, {**PIDS, FIRST: 99}))[0].startswith("kill 99 127.0.2.1 ")
+
+
+def test_half_a_line_that_was_tried_is_not_offered() -> None:
+    """`kill 24; sleep 5; kill 20`, with 24 dead: pasted again it would say that there is no such process."""
+    tries = Tries(REGION)
+    lines(tries, standing(), PIDS)
+    one = answering(standing(1.0, 1), [each for each in TARGETS if each != "127.0.3.1"])
+    found = kills(lines(tries, one, {**PIDS, ONE: None}))
+    assert found[1] == "(127.0.3.1 is down) out of DNS; started again within a minute"
+    both = answering(standing(0.0, 1), [each for each in TARGETS if each != "127.0.3.1"], ("127.0.1.1",))
+    found = kills(lines(tries, both, {**PIDS, ONE: None, OTHER: None}))
+    assert found[1].startswith("(127.0.3.1 and 127.0.1.1 are down) out of DNS; kept in DNS; ")
+    assert kills(lines(tries, both, {**PIDS, ONE: 91, OTHER: 92}))[1].startswith("kill 91; sleep 5; kill 92 ")
+
+
+def test_an_enactor_that_died_is_named_anew() -> None:
+    """It is back in a moment, as another process."""
+    tries = Tries(REGION)
+    assert "kill -9 11 an enactor dies, unnoticed" in lines(tries, standing(), PIDS)
+    assert "(enactor/b is down) started again at once" in lines(tries, standing(), {**PIDS, ENACTOR: None})
+    assert "kill -9 95 an enactor dies, unnoticed" in lines(tries, standing(), {**PIDS, ENACTOR: 95})
+
+
+def test_a_target_that_left_the_file_is_offered_no_more() -> None:
+    """A reload; there are too few for a limit then."""
+    tries = Tries(REGION)
+    lines(tries, standing(), PIDS)
+    left = {name: pid for name, pid in PIDS.items() if name != FIRST}
+    assert not any("kill 2" in line for line in lines(tries, standing(), left))
+
+
+@pytest.mark.parametrize("columns", [40, 60, 80, 100])
+def test_no_command_is_ever_cut(columns: int) -> None:
+    """Half a command that is pasted does something else; on a narrow terminal what it shows stands beneath it."""
+    found = Tries(REGION).lines(standing(), PIDS, columns)
+    whole = Tries(REGION).lines(standing(), PIDS, 200)
+    commands = {line.partition("  ")[0] for line in whole}
+    assert all(len(line) <= columns for line in found)
+    assert {line.partition("  ")[0].rstrip() for line in found} - {""} <= commands
+    if columns == 80:
+        assert found[1].endswith("  no addresses"), "beside it"
 
 
 @pytest.mark.parametrize(
     ("budget", "next_s", "first", "pair"),
     [
-        (2.0, None, "127.0.2.1 leaves within 3.5 s", "one more leaves, one is kept: the limit"),
+        (2.0, None, "127.0.2.1 leaves within 3.5 s", "one more leaves, one is kept"),
         (1.0, None, "127.0.2.1 leaves within 3.5 s", "both are kept: the budget pays for one"),
         (0.3, 140.0, "it is kept: the budget is spent, the next in 2 min 20 s", "both are kept: the budget is spent"),
     ],
@@ -74,6 +117,6 @@ def test_what_a_kill_does_is_said_as_the_budget_stands(
     budget: float, next_s: float | None, first: str, pair: str
 ) -> None:
     """A second run of the sample begins with what the first left of the budget."""
-    one, two = said(Tries(REGION).lines(standing(budget, next_s=next_s), PIDS, 0))
+    one, two = kills(lines(Tries(REGION), standing(budget, next_s=next_s), PIDS))
     assert first in one
     assert pair in two

@@ -26,6 +26,12 @@ class Screen:
     def panel(self, lines: list[str]) -> None:
         self.line("\n".join(lines))
 
+    def size(self) -> tuple[int, int]:
+        return 80, 24
+
+    def resized(self) -> None:
+        self.line("anew")
+
     def close(self) -> None:
         self.line("closed")
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from regions import FENCEPOST, RunningRegion
+from terminals import Typed
 
 from fencepost.roles.status.document import decode
 from fencepost.roles.status.gather import alive
@@ -77,6 +78,17 @@ def orphans(region: RunningRegion) -> set[str]:
     """The names that status calls orphans."""
     status = decode(region.fencepost("status", "--json", ok=(0, 1)).encode())
     return {each.on for each in status.problems if each.id == "orphan-endpoint"}
+
+
+def test_a_region_of_ones_own_is_not_begun_afresh(tmp_path: Path) -> None:
+    """`up --fresh` was passed over there, and whoever typed it thought that all was new."""
+    (tmp_path / "region.toml").write_text("[region]\nname = 'own'\n")
+    for words in (("--fresh",), ("--fresh", "--sample")):
+        done = subprocess.run(
+            [str(FENCEPOST), "up", *words, "--for", "0s"], cwd=tmp_path, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 2
+        assert "--fresh is for the sample" in done.stderr
 
 
 def test_a_command_that_takes_away_suggests_no_other_name(region: RunningRegion) -> None:
@@ -157,6 +169,41 @@ def test_a_drain_says_what_it_replaces_and_resume_what_remains(region: RunningRe
     assert "This replaces the keep of 127.0.2.1" in said_on_stderr(region, "drain", "127.0.2.1", *WHY)
     assert "remains  drain of zone b" in region.fencepost("resume", "127.0.2.1")
     assert "remains" not in region.fencepost("resume", "--zone", "b")
+
+
+CTRL_C, CTRL_D = "\x03", "\x04"
+
+
+@pytest.mark.parametrize(
+    ("words", "question"),
+    [
+        (("drain", "127.0.2.1"), "reason: "),
+        (("drain", "127.0.2.1", *WHY), "Do it? [y/N] "),
+        (("withdraw", WWW, *WHY), f"Type {WWW} to go on: "),
+        (("repair", API, "--address", "127.0.1.1", *WHY), "Write it? [y/N] "),
+    ],
+)
+def test_one_ctrl_c_at_a_question_ends_the_command(
+    region: RunningRegion, words: tuple[str, ...], question: str
+) -> None:
+    """An event loop takes the first for a wish to cancel what waits at the terminal and can't hear it."""
+    with Typed(region.folder, *words, "--config", str(region.config)) as typed:
+        typed.until(question)
+        typed.type(CTRL_C)
+        code, shown = typed.ended()
+    assert code == 130
+    assert shown == "^C\r\n", "the question's line is finished, and nothing follows"
+    assert not reasons(region)
+
+
+def test_the_end_of_input_at_a_question_begins_a_line(region: RunningRegion) -> None:
+    """Ctrl-D: "reason: error: …" stood there, in one line."""
+    with Typed(region.folder, "drain", "127.0.2.1", "--config", str(region.config)) as typed:
+        typed.until("reason: ")
+        typed.type(CTRL_D)
+        code, shown = typed.ended()
+    assert code == 2
+    assert shown.startswith("\r\nerror: a change needs a reason")
 
 
 @pytest.mark.timeout(90)

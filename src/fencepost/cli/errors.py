@@ -1,7 +1,8 @@
 """What a person reads when something is refused, and the exit code that goes with it.
 
-0 done, 1 a finding or a refusal, 2 usage, configuration or credentials, 3 not reachable, 70 a defect of ours,
-130 interrupted. No traceback and no box: one line that says what, and lines that say what to do.
+0 done, 1 a finding or a refusal, 2 usage, configuration or credentials, 3 not reachable, 70 a defect of ours, 74 the
+answer can't be written (70 and 74 as sysexits(3) has them), 130 interrupted. No traceback and no box: one line that
+says what, and lines that say what to do.
 """
 
 import errno
@@ -12,12 +13,13 @@ import sys
 from itertools import pairwise
 from typing import Any
 
-from fencepost.cli import terminal
+from fencepost.cli import streams, terminal
+from fencepost.cli.streams import Unwritable
 from fencepost.cli.terminal import Declined
 from fencepost.ports import Misconfigured, PortError, Refused
 from fencepost.settings import SettingsError
 
-REFUSED, USAGE, UNREACHABLE, DEFECT, INTERRUPTED = 1, 2, 3, 70, 130
+REFUSED, USAGE, UNREACHABLE, DEFECT, UNWRITTEN, INTERRUPTED = 1, 2, 3, 70, 74, 130
 
 
 def code_of(error: PortError) -> int:
@@ -28,6 +30,24 @@ def code_of(error: PortError) -> int:
 
 
 def guarded(words: list[str]) -> int:
+    """Run a command; its exit code, also where its answer, or its refusal, can't be written or it is interrupted."""
+    try:
+        with streams.kept():
+            return judged(words)
+    except Unwritable as error:
+        if error.closed:
+            return 0
+        said = "it is closed" if error.errno == errno.EBADF else (error.strerror or "no reason").lower()
+        what = f"{error_word()} the answer can't be written to stdout: {said}; what the command did stands"
+        terminal.note(what)
+        return UNWRITTEN
+    except KeyboardInterrupt:
+        if terminal.interactive(sys.stderr):
+            terminal.note("")  # the terminal has echoed ^C, and what comes next begins a line
+        return INTERRUPTED
+
+
+def judged(words: list[str]) -> int:
     """Run a command; its exit code. What it refuses is said in words (or as JSON, if that was asked for)."""
     as_json = "--json" in words or os.environ.get("FENCEPOST_JSON", "").lower() in ("1", "true", "yes")
     as_json = as_json or "--format=json" in words or ("--format", "json") in pairwise(words)
@@ -48,11 +68,8 @@ def guarded(words: list[str]) -> int:
             REFUSED,
             as_json=as_json,
         )
-    except KeyboardInterrupt:
-        return INTERRUPTED
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+    except Unwritable:
+        raise
     except Exception as error:
         if os.environ.get("FENCEPOST_TRACEBACK"):
             raise
@@ -82,6 +99,11 @@ def of_file(error: OSError) -> Misconfigured:
 
 def run(words: list[str]) -> int:
     """Call the command the words name. Raises what it raises; ``Misconfigured`` for words that mean nothing."""
+    if not words or words[0] in ("-h", "--help", "help"):
+        from fencepost.cli.help import overall
+
+        terminal.say(overall())
+        return 0
     from fencepost.cli.app import make
 
     words = terminal.take_global(words)
@@ -97,9 +119,14 @@ def run(words: list[str]) -> int:
     return result if isinstance(result, int) else 0
 
 
+def error_word() -> str:
+    """What an error's first line begins with."""
+    return terminal.styled("error:", "red", sys.stderr)
+
+
 def words_of(error: PortError) -> str:
     """An error in words: what, where, and what to try."""
-    lines = [f"{terminal.styled('error:', 'red', sys.stderr)} {error}"]
+    lines = [f"{error_word()} {error}"]
     if error.hint:
         lines.append(f"  try      {error.hint}")
     return "\n".join(lines)
@@ -151,7 +178,7 @@ def opening(words: list[str]) -> None:
 
     for name in (" ".join(words[:2]), words[0]):
         if name in COMMANDS:
-            print(examples(name))
+            terminal.say(examples(name))
             return
 
 
@@ -176,7 +203,7 @@ def usage(what: str, hint: str) -> dict[str, str]:
 def tell(document: dict[str, str], words: str, code: int, *, as_json: bool) -> int:
     """An error on stderr, or as the one JSON document on stdout; gives back its code."""
     if as_json:
-        print(json.dumps({"error": document}))
+        terminal.say(json.dumps({"error": document}))
     else:
         terminal.note(words)
     return code

@@ -27,7 +27,7 @@ EXAMPLES = {
         ("plan", "what a reload would change (asks nothing, does nothing)"),
     ),
     "status": (
-        ("status", "what is in DNS and what is out; exit 1 if a person is needed"),
+        ("status", "what is out; exit 1 if a person is needed"),
         ("status --watch", "the same, each second"),
         ("status --json", "as a document, fencepost.status/1"),
     ),

@@ -2,6 +2,8 @@
 
 import asyncio
 import json as json_text
+import re
+import sys
 import time
 from contextlib import suppress
 from typing import Annotated
@@ -9,6 +11,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from fencepost.cli.flags import Config, Json, Timeout, duration
+from fencepost.cli.layout import beside, width
 from fencepost.cli.loaded import loaded_in
 from fencepost.cli.talk import Talk, talk
 from fencepost.cli.terminal import clock, say, styled
@@ -20,7 +23,8 @@ from fencepost.roles.status.nearest import really_near
 
 KINDS = ("plan", "enacted", "healed", "fenced", "removed", "kept", "back", "refused", "operator", "role", "finding")
 MOST = 10_000
-WIDTH = 100
+
+_EPOCH = re.compile(r" (\(epoch \d+\))(?=[^;]*\1)")
 
 
 def history(
@@ -162,22 +166,30 @@ def who(row: HistoryRow) -> str:
 
 def what(row: HistoryRow, name: str | None) -> str:
     """What happened, without what the line's first part says already."""
+    said = once(row.text)
     if row.kind == "plan":
-        return row.text.partition(": ")[2]
+        return said.partition(": ")[2]
     if who(row) == row.on:
-        return row.text
-    text = f"FENCED: {row.text}" if row.kind == "fenced" else row.text
+        return said
+    text = f"FENCED: {said}" if row.kind == "fenced" else said
     return text if name == row.on else f"{row.on} {text}"
 
 
 def line(row: HistoryRow, name: str | None = None) -> str:
-    """A line, or two where it is long: the rest stands under the text."""
-    import textwrap
-
+    """A line, or two where it is long for the terminal: the rest stands under the text."""
     head = f"{clock(row.at, day=True) if isinstance(row.at, int) else '?'}  {plain(who(row)):<10} "
-    body = textwrap.wrap(plain(what(row, name)), max(40, WIDTH - len(head)), break_on_hyphens=False) or [""]
-    text = f"\n{' ' * len(head)}".join(body)
-    return styled(head, "dim") + (styled(text, "yellow") if row.kind in ("fenced", "kept", "refused") else text)
+    style = "yellow" if row.kind in ("fenced", "kept", "refused") else ""
+    return event(head, plain(what(row, name)), style)
+
+
+def event(head: str, text: str, style: str = "") -> str:
+    """What happened, under when and who."""
+    return "\n".join(beside(styled(head, "dim"), styled(text, style) if style else text, width(sys.stdout)))
+
+
+def once(text: str) -> str:
+    """A text that doesn't say an epoch again that it says later: "2 -> 3 (epoch 9)"."""
+    return _EPOCH.sub("", text)
 
 
 def document(row: HistoryRow) -> dict[str, object]:

@@ -8,10 +8,11 @@ from cyclopts import Parameter
 from fencepost.cli import plan_holds
 from fencepost.cli.check import counted
 from fencepost.cli.flags import Config, Json, Timeout, duration
+from fencepost.cli.layout import table
 from fencepost.cli.preview import Preview, marker_of, preview
 from fencepost.cli.regions import region_of, shown
 from fencepost.cli.talk import Talk, talk_about
-from fencepost.cli.terminal import ago, say, styled, table
+from fencepost.cli.terminal import ago, say, styled
 from fencepost.core.store import Row
 from fencepost.core.traffic.membership import Member, Membership, Rule, State
 from fencepost.core.zone import Live

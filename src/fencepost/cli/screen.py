@@ -1,33 +1,39 @@
 """The status document in lines, for ``status`` and the screen of ``up``. Pure: a document and a time in, text out."""
 
-import textwrap
-
-from fencepost.cli.terminal import moment, styled, table
+from fencepost.cli.layout import ENDLESS, beside, cells, table
+from fencepost.cli.terminal import moment, styled
 from fencepost.core.instant import SECOND, Instant
 from fencepost.roles.status.document import EndpointStatus, PoolStatus, RoleStatus, Status, instant
 from fencepost.settings.units import spoken
 
-WIDTH = 100
 UNKNOWN = "?"
+TAIL_AT = 63
+"""Where what is counted stands beside the head of the endpoints, if there is room."""
+LEAST_TARGETS = 20
+"""Columns that the targets of a zone can do with, one under another."""
 VERDICTS = {"ok": "green", "working": "yellow", "attention": "red"}
 
 
-def endpoint_table(status: Status, now: Instant, tail: str = "") -> list[str]:
-    """The endpoints, one a line; ``tail`` stands at the right of the head line."""
+def endpoint_table(
+    status: Status, now: Instant, tail: str = "", columns: int = ENDLESS, most: int | None = None
+) -> list[str]:
+    """The endpoints, one a line; ``tail`` stands at the right of the head line, or above it where that is full.
+
+    ``most``: so many endpoints at most; those that aren't as they should be come first then.
+    """
+    shown = list(status.endpoints)
+    if most is not None and len(shown) > most:
+        shown = sorted(shown, key=lambda each: bool(each.addresses) and not each.kept and not each.out)[: most - 1]
     rows: list[tuple[str, ...]] = [("ENDPOINT", "GEN", "IN DNS", "KEPT", "OUT", "WRITTEN BY")]
-    rows += [endpoint_row(each, status, now) for each in status.endpoints]
-    lines = [
-        f" {cells[0]:<17} {cells[1]:>4}  {cells[2]:<8} {cells[3]:>4} {cells[4]:>4}  {cells[5]}"
-        for cells in widened(rows)
-    ]
-    lines[0] = f"{lines[0]:<63}{tail}".rstrip()
-    return lines
-
-
-def widened(rows: list[tuple[str, ...]]) -> list[tuple[str, ...]]:
-    """Rows of which the first and third columns are padded to their widest."""
-    first, third = max(len(row[0]) for row in rows), max(len(row[2]) for row in rows)
-    return [(f"{row[0]:<{first}}", row[1], f"{row[2]:<{third}}", *row[3:]) for row in rows]
+    rows += [endpoint_row(each, status, now) for each in shown]
+    lines = headed(table(rows, columns=columns, drop=(5, 1, 3, 4), right=(1, 3, 4)))
+    if len(shown) < len(status.endpoints):
+        lines.append(f" and {len(status.endpoints) - len(shown)} more: fencepost status")
+    place = min(TAIL_AT, columns - len(tail))
+    if tail and place >= cells(lines[0]) + 2:
+        lines[0] += " " * (place - cells(lines[0])) + tail
+        return lines
+    return [f" {tail}", *lines] if tail else lines
 
 
 def endpoint_row(each: EndpointStatus, status: Status, now: Instant) -> tuple[str, ...]:
@@ -40,6 +46,9 @@ def endpoint_row(each: EndpointStatus, status: Status, now: Instant) -> tuple[st
     by = (each.written_by or "").replace("/", " ") or UNKNOWN
     if each.written_at is not None:
         by += f", {spoken(max(0, now - instant(each.written_at)))} ago"
+    held = [word.what for word in status.overrides if word.on == each.name and word.what in ("repair", "rollback")]
+    if held and each.addresses is not None:
+        shown = f"{count} ({held[0]})"  # its own addresses, which need be no targets of the pool
     if each.state == "withdrawn":
         shown = "withdrawn"
     elif each.state == "foreign":
@@ -71,8 +80,7 @@ def pool_line(pool: PoolStatus, status: Status) -> str:
         text += f"; {styled(str(pool.mode), 'yellow')}"
     elif status.mode != "enabled":
         text += f"; {styled(status.mode, 'yellow')}"
-    line = f" POOL {pool.name}  {text}"
-    return line if len(line) <= WIDTH else line.replace("; automation may", "; may")
+    return f" POOL {pool.name}  {text}"
 
 
 def known(value: float | None) -> str:
@@ -80,7 +88,9 @@ def known(value: float | None) -> str:
     return UNKNOWN if value is None else f"{value:g}"
 
 
-def zone_table(status: Status, targets: dict[str, list[tuple[str, int | None]]] | None = None) -> list[str]:
+def zone_table(
+    status: Status, targets: dict[str, list[tuple[str, int | None]]] | None = None, columns: int = ENDLESS
+) -> list[str]:
     """The zones: checker, enactor, and (where stand-ins for targets run here) each target with its pid."""
     roles = {role.name: role for role in status.roles}
     zones = sorted({role.name.partition("/")[2] for role in status.roles if "/" in role.name})
@@ -93,7 +103,7 @@ def zone_table(status: Status, targets: dict[str, list[tuple[str, int | None]]] 
             listed = (f"{address} ({pid or 'down'})" for address, pid in targets.get(zone, ()))
             row += ("  ".join(f"{each:<17}" for each in listed),)
         rows.append(row)
-    return table(rows)
+    return headed(table(rows, columns=columns, drop=(3, 2), last=LEAST_TARGETS))
 
 
 def checker_text(status: Status, zone: str, role: RoleStatus | None) -> str:
@@ -111,15 +121,13 @@ def role_text(role: RoleStatus | None) -> str:
     return f"{'ok' if role.state == 'up' else role.state} (pid {role.pid})" if role.pid else role.state
 
 
-def problem_lines(status: Status) -> list[str]:
+def problem_lines(status: Status, columns: int = ENDLESS) -> list[str]:
     """What isn't as it should be, those for a person first, each with what to try."""
     lines = []
     for each in sorted(status.problems, key=lambda problem: (not problem.needs_person, problem.id, problem.on)):
         word = styled("attention", "red") if each.needs_person else styled("note", "yellow")
-        since = f" since {moment(instant(each.since))}" if each.since else ""
-        wide = len("attention" if each.needs_person else "note") + 3
-        text = textwrap.wrap(f"{each.on}: {each.what}{since}", WIDTH - wide, break_on_hyphens=False)
-        lines.append(f" {word}  " + f"\n{' ' * wide}".join(text))
+        since = f" (since {moment(instant(each.since))})" if each.since else ""
+        lines += beside(f" {word}  ", f"{each.on}: {each.what}{since}", columns)
         if each.try_:
             lines.append(f"   try      {each.try_}")
     return lines
@@ -171,19 +179,19 @@ def headed(lines: list[str]) -> list[str]:
     return [styled(lines[0], "bold"), *lines[1:]] if lines else []
 
 
-def status_lines(status: Status, now: Instant) -> list[str]:
-    """The whole document for people, at 100 columns."""
+def status_lines(status: Status, now: Instant, columns: int = ENDLESS) -> list[str]:
+    """The whole document for people, for so many columns; text that is wider wraps when it is printed."""
     counts = f"fenced {known(status.fenced)} · restarts {known(status.restarts)}"
     plan = f" · plan {status.plan}" if status.plan is not None else ""
     verdict = styled(status.verdict, VERDICTS[status.verdict])
     head = f"{styled(status.region, 'bold')} · {verdict}{plan} · {status.provider} · mode {status.mode}"
     lines = [f"{head} · {moment(instant(status.at))}"]
-    lines += problem_lines(status)
+    lines += problem_lines(status, columns)
     if status.endpoints:
-        lines += headed(endpoint_table(status, now, counts))
+        lines += endpoint_table(status, now, counts, columns)
     lines += [pool_line(pool, status) for pool in status.pools]
     if status.roles:
-        lines += headed(zone_table(status))
+        lines += zone_table(status, columns=columns)
     lines += other_role_lines(status)
     overrides = override_lines(status)
     if overrides:

@@ -2,16 +2,18 @@
 
 import asyncio
 import os
+import sys
 import time
 from typing import Annotated
 
 from cyclopts import Parameter
 
 from fencepost.cli.flags import Config, Json, Timeout, duration
+from fencepost.cli.layout import table, width
 from fencepost.cli.looking import SOURCES, from_api, without_api
 from fencepost.cli.regions import region_of, shown
 from fencepost.cli.talk import Talk, talk_about
-from fencepost.cli.terminal import interactive, note, say, styled, table
+from fencepost.cli.terminal import interactive, note, say, styled
 from fencepost.core.instant import Duration
 from fencepost.ports import PortError, Unavailable
 from fencepost.roles.status.document import Status, encode, status_schema
@@ -80,7 +82,7 @@ def tell(found: Status, *, as_json: bool) -> None:
 
     if found.source in SOURCES:
         say(styled(SOURCES[found.source], "yellow"))
-    say("\n".join(status_lines(found, time.time_ns())))
+    say("\n".join(status_lines(found, time.time_ns(), width(sys.stdout))))
 
 
 def watching(region: Region, patience: Duration, *, as_json: bool) -> int:

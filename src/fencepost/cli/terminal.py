@@ -1,10 +1,12 @@
 """Streams and terminals: the answer on stdout, notes and questions on stderr, colour where it helps and never alone."""
 
+import contextlib
 import os
 import sys
 import time
 from typing import TextIO
 
+from fencepost.cli import layout
 from fencepost.core.instant import SECOND, Instant
 from fencepost.settings.units import spoken
 
@@ -72,17 +74,28 @@ def styled(text: str, style: str, stream: TextIO | None = None) -> str:
 
 
 def say(text: str, stream: TextIO | None = None) -> None:
-    """Print a text, in ASCII where the locale can't do better."""
+    """Print a text: on a terminal wrapped at words, in ASCII where the locale can't do better.
+
+    A document for programs, which begins with a brace, stays in one piece.
+    """
     stream = stream or sys.stdout
-    encoding = (stream.encoding or "ascii").lower().replace("-", "")
-    if encoding != "utf8":
-        text = text.translate(_PLAIN).encode(stream.encoding or "ascii", "replace").decode(stream.encoding or "ascii")
-    print(text, file=stream, flush=True)
+    if not text.startswith("{"):
+        text = "\n".join(row for line in text.split("\n") for row in layout.fitted(line, layout.width(stream)))
+    print(writable(text, stream), file=stream, flush=True)
+
+
+def writable(text: str, stream: TextIO) -> str:
+    """The text as the stream's encoding can show it."""
+    encoding = stream.encoding or "ascii"
+    if encoding.lower().replace("-", "") == "utf8":
+        return text
+    return text.translate(_PLAIN).encode(encoding, "replace").decode(encoding)
 
 
 def note(text: str) -> None:
-    """Progress or a note, on stderr."""
-    say(text, sys.stderr)
+    """Progress or a note, on stderr. One that can't be shown is lost: no command stops half-way for a note."""
+    with contextlib.suppress(OSError):
+        say(text, sys.stderr)
 
 
 def clock(at: Instant, *, day: bool = False) -> str:
@@ -120,12 +133,3 @@ def until_text(until: Instant) -> str:
 def ago(at: Instant) -> str:
     """How long ago a time was."""
     return f"{spoken(max(0, time.time_ns() - at))} ago"
-
-
-def table(rows: list[tuple[str, ...]], indent: str = " ") -> list[str]:
-    """Rows as aligned columns, two spaces apart; the last column is left as it is."""
-    widths = [max(len(row[at]) for row in rows if at < len(row)) for at in range(max(map(len, rows), default=0))]
-    return [
-        indent + "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=False)).rstrip()
-        for row in rows
-    ]

@@ -16,15 +16,16 @@ from fencepost import __version__
 from fencepost.cli import up_ready, up_screen
 from fencepost.cli.check import counted
 from fencepost.cli.flags import Config, For, Json, Yes, duration
-from fencepost.cli.regions import place_sample, shown
+from fencepost.cli.regions import SAMPLE_FOLDER, place_sample, shown
 from fencepost.cli.screen import unsure_promises
 from fencepost.cli.terminal import interactive, say, styled
 from fencepost.cli.up_lines import Steady, Teller, end_quietly
 from fencepost.cli.up_start import ask_once, hold_owner, refuse_clashes
 from fencepost.cli.up_state import read
 from fencepost.cli.up_tries import Tries
-from fencepost.ports import HistoryRow, PortError, StorePort
+from fencepost.ports import HistoryRow, Misconfigured, PortError, StorePort
 from fencepost.roles.status.document import Status
+from fencepost.roles.status.gather import alive
 from fencepost.settings import Region, load
 from fencepost.settings.lookup import find_config
 
@@ -56,9 +57,12 @@ def up(
     """
     last_ns = duration(for_, "--for") if for_ and for_ != "ever" else None
     found = find_config(config, os.environ, Path.cwd())
-    if found is None:
+    if found is None or (fresh and found.path.absolute() == Path.cwd() / SAMPLE_FOLDER / "region.toml"):
         region = load(shown(place_sample(fresh=fresh)))
         sample = True
+    elif fresh:
+        hint = "leave out --fresh; a region of your own is kept, and what it has in DNS is taken up again"
+        raise Misconfigured("--fresh is for the sample, and this is no sample", where=shown(found.path), hint=hint)
     else:
         region = load(shown(found.path))
     return Run(region, with_targets=sample, last_ns=last_ns, as_json=json, yes=yes).run()
@@ -79,6 +83,7 @@ class Run:
         self.folder = assembly.state_folder(region)
         self.began = time.monotonic()
         self.stop = asyncio.Event()
+        self.news = asyncio.Event()
         self.status: Status | None = None
         self.ready = False
         self.ended = False
@@ -132,9 +137,12 @@ class Run:
         """The first line."""
         sample = ""
         if self.with_targets:
-            own = Path(self.region.path).is_relative_to(self.folder)
-            sample = ", the sample (your own: fencepost init)" if own else ", stand-ins for its targets"
+            sample = ", the sample (your own: fencepost init)" if self.is_sample() else ", stand-ins for its targets"
         return f"fencepost {__version__} · region {self.region.name}{sample} · files in {shown(self.folder)}"
+
+    def is_sample(self) -> bool:
+        """Whether it is ours to forget: the sample's file lies beside what its runs leave."""
+        return Path(self.region.path).absolute().is_relative_to(self.folder.absolute())
 
     def closing(self, took_s: float) -> str:
         """The last line: what was promised and held, and where the next run goes on."""
@@ -151,7 +159,7 @@ class Run:
             if unsure := unsure_promises(self.status):
                 parts.append(f"can't be told: {', '.join(unsure)}")
             if self.status.plan is not None:
-                resets = "; `up --fresh` resets" if self.with_targets else ""
+                resets = "; `up --fresh` resets" if self.is_sample() else ""
                 parts.append(f"next: plan {self.status.plan + 1}{resets}")
         return " · ".join(parts)
 
@@ -233,6 +241,8 @@ class Run:
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, self.stop.set)
         loop.add_signal_handler(signal.SIGHUP, self.hang_up)
+        for number in (signal.SIGWINCH, signal.SIGCONT):
+            loop.add_signal_handler(number, self.resize, screen)
         if self.last_ns is not None:
             loop.call_later(max(0.0, self.began + self.last_ns / 1e9 - time.monotonic()), self.stop.set)
         tasks = [
@@ -248,6 +258,11 @@ class Run:
         if not self.ended:
             with screen.losing("the last status"):
                 await self.look()
+
+    def resize(self, screen: Steady) -> None:
+        """The terminal has another size, or we are in its foreground again: what it shows is drawn anew."""
+        screen.resized()
+        self.news.set()
 
     def hang_up(self) -> None:
         """SIGHUP: a closed terminal ends the run; sent to one without a terminal it means reload."""
@@ -266,6 +281,7 @@ class Run:
             with screen.losing("a line of the supervisor's"):
                 said = json_text.loads(line)
                 screen.line(up_screen.told(said["at"], said["name"], said["text"]))
+            self.news.set()
         self.ended = True
         screen.line(up_screen.event(time.time_ns(), "supervisor", "ended by itself; its roles end with it"))
         self.stop.set()
@@ -318,16 +334,24 @@ class Run:
         return up_ready.missing(self.region, settled, api=self.has_api)
 
     async def keep_panel(self, screen: Steady) -> None:
-        """Look at the status each second and draw the panel from it."""
+        """Draw the panel each second, and whenever a process ends or the terminal gets another size."""
         offered = Tries(self.region)
         while True:
+            self.news.clear()
             with screen.losing("the status"):
+                self.draw_panel(screen, offered)
                 await self.look()
-                if self.status is not None:
-                    pids = {name: each["pid"] for name, each in read(self.folder).items()}
-                    tries = offered if self.ready else None
-                    screen.panel(up_screen.panel(self.region, self.status, pids, self.began, tries))
-            await asyncio.sleep(1.0 if self.ready else 0.3)
+                self.draw_panel(screen, offered)
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self.news.wait(), 1.0 if self.ready else 0.3)
+
+    def draw_panel(self, screen: Steady, offered: Tries) -> None:
+        """Draw it from the status as it was last read, and the processes as they are now."""
+        if self.status is not None:
+            known = {name: each["pid"] for name, each in read(self.folder).items()}
+            pids = {name: pid if pid and alive(pid) else None for name, pid in known.items()}
+            tries = offered if self.ready else None
+            screen.panel(up_screen.panel(self.region, self.status, pids, self.began, screen.size(), tries))
 
     async def look(self) -> None:
         """Read the status document from the API."""

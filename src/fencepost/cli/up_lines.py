@@ -76,6 +76,16 @@ class Steady:
             if not self.gone:
                 self.to.panel(lines)
 
+    def size(self) -> tuple[int, int]:
+        """Columns and rows of a panel."""
+        return self.to.size()
+
+    def resized(self) -> None:
+        """Draw anew, if that can be done."""
+        with self.losing("the screen"):
+            if not self.gone:
+                self.to.resized()
+
     def close(self) -> None:
         """Leave the terminal as it was, as far as there is one."""
         with self.losing("the screen"):

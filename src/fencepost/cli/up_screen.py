@@ -1,15 +1,16 @@
 """What ``up`` shows: event lines, and on a terminal a panel under them that is kept up to date."""
 
 import re
-import shutil
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any, Protocol
 
+from fencepost.cli.history import event as event_line
 from fencepost.cli.history import line as history_line
 from fencepost.cli.history import what, who
-from fencepost.cli.screen import endpoint_table, headed, pool_line, zone_table
+from fencepost.cli.layout import ENDLESS, beside, fitted
+from fencepost.cli.screen import endpoint_table, pool_line, zone_table
 from fencepost.cli.terminal import clock, interactive, say, styled
 from fencepost.cli.up_tries import Tries
 from fencepost.core.instant import Instant
@@ -17,10 +18,8 @@ from fencepost.ports import HistoryRow
 from fencepost.roles.status.document import Status
 from fencepost.settings import Region
 
-TALL = 24
-"""Lines of a terminal from which on the list of things to try is shown."""
-
-
+ENDPOINTS_LEAST = 3
+"""Lines that endpoints have in any panel."""
 _PID = re.compile(r"(,)? \(?pid \d+\)")
 """Which process it was: of no use for a stand-in, and in the way."""
 
@@ -34,6 +33,14 @@ class Screen(Protocol):
 
     def panel(self, lines: list[str]) -> None:
         """Replace the panel."""
+        ...
+
+    def size(self) -> tuple[int, int]:
+        """Columns, and lines that a panel may have."""
+        ...
+
+    def resized(self) -> None:
+        """Draw anew on a terminal that has another size now."""
         ...
 
     def close(self) -> None:
@@ -54,61 +61,47 @@ class Plain:
     def panel(self, lines: list[str]) -> None:
         """Nothing: a table that is printed again each second is noise in a log."""
 
+    def size(self) -> tuple[int, int]:
+        """No panel is shown, so none is made to fit."""
+        return ENDLESS, ENDLESS
+
+    def resized(self) -> None:
+        """Nothing stands."""
+
     def close(self) -> None:
         """Nothing to leave."""
 
 
-class Drawn:
-    """A terminal: lines scroll above a panel that stays at the bottom."""
-
-    def __init__(self) -> None:
-        from rich.console import Console
-        from rich.live import Live
-        from rich.text import Text
-
-        self.text: Callable[[str], Text] = Text.from_ansi
-        self.console = Console(highlight=False, soft_wrap=False)
-        self.live = Live(Text(""), console=self.console, auto_refresh=False, vertical_overflow="crop")
-        self.live.start()
-
-    def line(self, text: str) -> None:
-        """Print a line above the panel."""
-        self.console.print(self.text(text))
-
-    def panel(self, lines: list[str]) -> None:
-        """Replace the panel."""
-        shown = self.text("\n".join(lines))
-        shown.no_wrap, shown.overflow = True, "crop"
-        self.live.update(shown, refresh=True)
-
-    def close(self) -> None:
-        """Leave the last panel standing."""
-        self.live.stop()
-
-
 def screen(*, as_json: bool) -> Screen:
     """The screen that fits: stdout is for JSON alone if that was asked for."""
-    return Drawn() if interactive() and not as_json else Plain(sys.stderr if as_json else sys.stdout)
+    if not interactive() or as_json:
+        return Plain(sys.stderr if as_json else sys.stdout)
+    from fencepost.cli.up_drawn import Drawn
+
+    return Drawn(sys.stdout)
 
 
 def panel(
-    region: Region, status: Status, pids: dict[str, int | None], began: float, offered: Tries | None = None
+    region: Region,
+    status: Status,
+    pids: dict[str, int | None],
+    began: float,
+    size: tuple[int, int],
+    offered: Tries | None = None,
 ) -> list[str]:
-    """The panel: endpoints, pools, zones, what to try."""
-    now = time.time_ns()
+    """The panel in rows that fit ``size``: endpoints, pools, zones, attention; and what to try, if there is room."""
+    columns, most = size
     up = int(time.monotonic() - began)
-    restarts = status.restarts if status.restarts is not None else 0
-    fenced = status.fenced if status.fenced is not None else 0
-    tail = f"fenced {fenced} · restarts {restarts} · up {up // 60}:{up % 60:02d}"
-    lines = headed(endpoint_table(status, now, tail))
-    lines += [pool_line(pool, status) for pool in status.pools]
-    lines += headed(zone_table(status, targets_by_zone(region, pids)))
-    lines += [
-        f" {styled('attention', 'red')}  {each.on}: {each.what}" for each in status.problems if each.needs_person
-    ][:2]
-    if offered is not None and region.drills and shutil.get_terminal_size().lines >= TALL:
-        lines += offered.lines(status, pids, time.monotonic())
-    return lines
+    tail = f"fenced {status.fenced or 0} · restarts {status.restarts or 0} · up {up // 60}:{up % 60:02d}"
+    under = [row for pool in status.pools for row in fitted(pool_line(pool, status), columns)]
+    zones = zone_table(status, targets_by_zone(region, pids), columns)
+    under += [row for line in zones for row in fitted(line, columns)]
+    for each in [each for each in status.problems if each.needs_person][:2]:
+        under += beside(f" {styled('attention', 'red')}  ", f"{each.on}: {each.what}", columns)
+    room = max(ENDPOINTS_LEAST, most - len(under) - 1)
+    lines = endpoint_table(status, time.time_ns(), tail, columns, room) + under
+    tries = offered.lines(status, pids, columns) if offered is not None and region.drills else []
+    return lines + (tries if len(lines) + len(tries) <= most else [])
 
 
 def targets_by_zone(region: Region, pids: dict[str, int | None]) -> dict[str, list[tuple[str, int | None]]]:
@@ -156,8 +149,4 @@ def told(at: Instant, name: str, text: str) -> str:
 
 def event(at: Instant, name: str, text: str) -> str:
     """An event: when, who, what."""
-    import textwrap
-
-    head = f"{clock(at)}  {name:<10} "
-    body = textwrap.wrap(text, max(40, 100 - len(head)), break_on_hyphens=False) or [""]
-    return styled(head, "dim") + f"\n{' ' * len(head)}".join(body)
+    return event_line(f"{clock(at)}  {name:<10} ", text)

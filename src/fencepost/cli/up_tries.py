@@ -1,8 +1,9 @@
 """Lines to paste into another terminal while ``up`` runs, with this run's names and pids in them.
 
-They stay as they are: a line that changes while it is being copied is worse than none. New ones are made once all of
-them were tried, or once everything has been back in for a minute. What each does depends on how much automation may
-still take out, so that part is said as of now.
+A line that changes while it is being copied is worse than none, and one that names a process that has died is worse
+still: its number may be another's by now. So a line speaks of one role or target for the whole run, and its number
+changes only with that process: a line that was tried says what came of it until the process runs again, and then has
+its new number. What each does depends on how much automation may still take out, so that part is said as of now.
 """
 
 import shutil
@@ -12,6 +13,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from fencepost.cli.layout import LEAST, cells, fitted
 from fencepost.cli.terminal import styled
 from fencepost.core.instant import SECOND
 from fencepost.roles.status.document import PoolStatus, Status
@@ -20,56 +22,50 @@ from fencepost.settings.meaning import leaves_dns_ns
 from fencepost.settings.schema import Pool
 from fencepost.settings.units import spoken
 
-QUIET_S = 60.0
-"""Everything back in for so long, and what was tried may be tried again."""
 TARGETS_LEAST = 6
 """Fewer stand-ins than this can't show a limit."""
+BACK = "started again within a minute"
+"""When the sample starts a stand-in that has ended."""
 
 
 class Tries(Struct):
-    """What is offered: the processes that the lines name, targets by address. ``whole_since`` is when all were in."""
+    """What is offered: the processes that the lines speak of, by the names that the supervisor has for them."""
 
     region: Region
-    first: tuple[str, int] | None = None
-    pair: tuple[tuple[str, int], tuple[str, int]] | None = None
-    enactor: int | None = None
-    whole_since: float | None = None
+    first: str | None = None
+    pair: tuple[str, str] | None = None
+    enactor: str | None = None
 
-    def lines(self, status: Status, pids: Mapping[str, int | None], now_s: float) -> list[str]:
-        """The lines as of now (``now_s``: any steady clock)."""
-        self.choose(status, pids, now_s)
+    def lines(self, status: Status, pids: Mapping[str, int | None], columns: int) -> list[str]:
+        """The lines as of now, as rows of a terminal. A command that would be cut isn't offered."""
+        self.choose(pids)
         endpoint, place = self.region.endpoints[0].name, self.region.dns.listen
         rows = [("TRY, IN ANOTHER TERMINAL", "AND SEE")]
         if place is not None:
             count = len(status.endpoints[0].addresses or ()) if status.endpoints else 0
-            rows.append((f"dig @{place.host} -p {place.port} +short {endpoint}", f"{number(count)} addresses"))
+            answered = "one address" if count == 1 else f"{number(count)} addresses"
+            rows.append((f"dig @{place.host} -p {place.port} +short {endpoint}", answered))
         rows += self.kills(status, pids)
         rows.append((f"{command()} explain {endpoint}", "why each address is in or out"))
         if self.enactor is not None:
-            rows.append((f"kill -9 {self.enactor}", "an enactor dies; callers see nothing"))
-        rows.append((f"{command()} dev wipe {endpoint}", "the record is emptied, and heals"))
-        width = max(len(row[0]) for row in rows) + 2
-        lines = [f" {left:<{width}}{right}" for left, right in rows]
-        return [styled(lines[0], "bold"), *lines[1:]]
+            pid = pids.get(self.enactor)
+            dies = "an enactor dies, unnoticed"
+            rows.append((f"kill -9 {pid}", dies) if pid else (f"({self.enactor} is down)", "started again at once"))
+        rows.append((f"{command()} dev wipe {endpoint}", "the record empties and heals"))
+        found = laid_out([row for row in rows if len(row[0]) < columns], columns)
+        return [styled(found[0], "bold"), *found[1:]]
 
-    def choose(self, status: Status, pids: Mapping[str, int | None], now_s: float) -> None:
-        """Keep what was chosen, unless it is time for new lines."""
-        whole = all(pids.values()) and all(pool.in_ == pool.targets and not pool.dead for pool in status.pools)
-        self.whole_since = (self.whole_since if self.whole_since is not None else now_s) if whole else None
-        named = [pid for _, pid in (self.first, *(self.pair or ()))] if self.first else []
-        named += [self.enactor] if self.enactor is not None else []
-        gone = [pid for pid in named if pid not in pids.values()]
-        quiet = self.whole_since is not None and now_s - self.whole_since >= QUIET_S
-        if named and (not gone or (len(gone) < len(named) and not quiet)):
-            return
-        enactors = [pid for name, pid in sorted(pids.items()) if name.startswith("enactor/") and pid]
-        living = [
-            (name.partition("/")[2], pid) for name, pid in sorted(pids.items()) if name.startswith("target/") and pid
-        ]
-        self.enactor = enactors[len(enactors) // 2] if enactors else None
-        if len(living) >= TARGETS_LEAST:
-            self.first = living[len(living) // 2 - 1]
-            self.pair = (living[-2], living[0])
+    def choose(self, pids: Mapping[str, int | None]) -> None:
+        """Keep what was chosen for as long as there is such a process, up or down."""
+        if not all(name in pids for name in (self.first, *(self.pair or ()), self.enactor) if name is not None):
+            self.first = self.pair = self.enactor = None
+        enactors = [name for name in sorted(pids) if name.startswith("enactor/")]
+        if self.enactor is None and enactors:
+            self.enactor = enactors[len(enactors) // 2]
+        targets = [name for name in sorted(pids) if name.startswith("target/")]
+        if self.first is None and len(targets) >= TARGETS_LEAST:
+            self.first = targets[len(targets) // 2 - 1]
+            self.pair = (targets[-2], targets[0])
 
     def kills(self, status: Status, pids: Mapping[str, int | None]) -> list[tuple[str, str]]:
         """The lines that kill targets, and what comes of it as the pool stands now."""
@@ -80,16 +76,49 @@ class Tries(Struct):
         longest = leaves_dns_ns(pool)[1]
         may = may_leave(stands, pool)
         why = why_kept(stands)
-        address, pid = self.first
-        tried = pid not in pids.values()
-        leaves = f"{address} leaves within {spoken(longest)}"
-        rows = [(f"kill {pid}", leaves if may > 0 or tried else f"it is kept: {why}")]
-        one, other = self.pair
-        after = may if tried else max(0, may - 1)
-        says = {0: f"both are kept: {why}", 1: "one more leaves, one is kept: the limit"}.get(after, "two more leave")
-        wait = longest // SECOND + 2
-        rows.append((f"kill {one[1]}; sleep {wait}; kill {other[1]}", says))
+        address, pid = address_of(self.first), pids[self.first]
+        if pid:
+            leaves = f"{address} leaves within {spoken(longest)}"
+            rows = [(f"kill {pid}", leaves if may > 0 else f"it is kept: {why}")]
+        else:
+            rows = [(f"({address} is down)", f"{came_of(status, address)}; {BACK}")]
+        one, other = pids[self.pair[0]], pids[self.pair[1]]
+        if not one or not other:
+            down = [address_of(name) for name in self.pair if not pids[name]]
+            came = "; ".join(dict.fromkeys(came_of(status, each) for each in down))
+            return [*rows, (f"({' and '.join(down)} {'is' if len(down) == 1 else 'are'} down)", f"{came}; {BACK}")]
+        after = max(0, may - 1) if pid else may
+        says = {0: f"both are kept: {why}", 1: "one more leaves, one is kept"}.get(after, "two more leave")
+        rows.append((f"kill {one}; sleep {longest // SECOND + 2}; kill {other}", says))
         return rows
+
+
+def address_of(name: str) -> str:
+    """The address of a stand-in, by the supervisor's name for it."""
+    return name.partition("/")[2]
+
+
+def came_of(status: Status, address: str) -> str:
+    """What came of a target's death so far."""
+    endpoint = status.endpoints[0] if status.endpoints else None
+    if endpoint is None or endpoint.addresses is None:
+        return "DNS isn't known"
+    if address in endpoint.kept:
+        return "kept in DNS"
+    return "still in DNS" if address in endpoint.addresses else "out of DNS"
+
+
+def laid_out(rows: list[tuple[str, str]], columns: int) -> list[str]:
+    """Commands, and beside each what it shows; beneath it where the command is too long for that."""
+    most = columns - 3 - LEAST
+    left = max((cells(row[0]) for row in rows if cells(row[0]) <= most), default=0)
+    found = []
+    for command_, see in rows:
+        if cells(command_) <= left:
+            found += fitted(f" {command_:<{left}}  {see}", columns, left + 3)
+        else:
+            found += [f" {command_}", *fitted(f" {'':<{left}}  {see}", columns, left + 3)]
+    return found
 
 
 def may_leave(stands: PoolStatus, pool: Pool) -> int:
