@@ -18,6 +18,7 @@ from fencepost.cli.terminal import clock, say, styled
 from fencepost.core.names import normalise
 from fencepost.core.orders import plain
 from fencepost.ports import HistoryRow, Misconfigured, PortError, Refused
+from fencepost.roles.history import Following
 from fencepost.roles.status.document import when
 from fencepost.roles.status.nearest import really_near
 
@@ -83,15 +84,14 @@ async def work(talk: Talk, name: str | None, since: int, kinds: frozenset[str], 
     if not follow:
         say(styled(await closing(talk, len(chosen), mine), "dim"))
         return 0
-    last = rows[-1].id if rows else 0
+    following = Following(talk.store, since, rows[-1].id if rows else 0, max((row.at for row in rows), default=0))
     while True:
         await asyncio.sleep(0.1)
         try:
-            rows = await talk.store.history(after=last, since=since, most=MOST)
+            rows = await following.new(MOST)
         except PortError:
             continue
         for row in rows:
-            last = row.id
             if row.kind in kinds and about(row, name):
                 say(json_text.dumps(document(row)) if as_json else line(row, name))
 

@@ -8,7 +8,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TextIO
 
@@ -20,10 +20,12 @@ from fencepost.cli.regions import SAMPLE_FOLDER, place_sample, shown
 from fencepost.cli.screen import unsure_promises
 from fencepost.cli.terminal import interactive, say, styled
 from fencepost.cli.up_lines import Steady, Teller, end_quietly
+from fencepost.cli.up_reload import reload_aside
 from fencepost.cli.up_start import ask_once, hold_owner, refuse_clashes
 from fencepost.cli.up_state import read
 from fencepost.cli.up_tries import Tries
-from fencepost.ports import HistoryRow, Misconfigured, PortError, StorePort
+from fencepost.ports import HistoryRow, Misconfigured, PortError
+from fencepost.roles.history import Following
 from fencepost.roles.status.document import Status
 from fencepost.roles.status.gather import alive
 from fencepost.settings import Region, load
@@ -288,14 +290,12 @@ class Run:
 
     async def follow_history(self, screen: Steady) -> None:
         """Print new history, a few times a second; a row that makes no line is passed over."""
-        store: StorePort | None = None
-        seen, since = 0, time.time_ns()
+        following: Following | None = None
+        began = time.time_ns()
         while True:
             with screen.losing("the history"), contextlib.suppress(PortError):
-                store = store or self.assembly.open_store(self.region)
-                rows = await store.history(after=seen, since=since, most=200)
-                seen = max([seen, *(row.id for row in rows)])
-                for text in self.history_lines(rows, screen):
+                following = following or Following(self.assembly.open_store(self.region), began)
+                for text in self.history_lines(await following.new(200), screen):
                     screen.line(text)
             await asyncio.sleep(0.2)
 
@@ -359,25 +359,6 @@ class Run:
 
         with contextlib.suppress(PortError):
             self.status = await asyncio.to_thread(from_api, self.region, 2_000_000_000)
-
-
-def reload_aside(region: Region, tell: Callable[[str, str], None]) -> None:
-    """Reload in a process of its own, so that the supervisor waits for nothing; what came of it becomes a line."""
-    first = os.fork()
-    if first:
-        os.waitpid(first, 0)
-        return
-    if os.fork():
-        os._exit(0)
-    try:
-        from fencepost.cli.reload import by_signal
-
-        signal.set_wakeup_fd(-1)
-        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
-        tell("reload", by_signal(region))
-    finally:
-        os._exit(0)
 
 
 def hold(folder: Path) -> int:

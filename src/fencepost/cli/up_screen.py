@@ -140,7 +140,7 @@ def joined(rows: list[HistoryRow]) -> str:
 
 def told(at: Instant, name: str, text: str) -> str:
     """A line from the supervisor. ``text`` says how a process ended and when it is started again."""
-    if name.startswith("target/"):
+    if name.startswith("target/") and ", back in " in text:
         how = text.partition(", back in ")[0].replace("died", "exited")
         how = _PID.sub(lambda found: ")" if found[1] else "", how)
         return event(at, "target", f"{name.partition('/')[2]} {how}; the sample starts it again in 60 s")

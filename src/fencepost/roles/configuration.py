@@ -18,6 +18,7 @@ from fencepost.core.instant import SECOND, Instant
 from fencepost.ports import Inputs, Misconfigured, PortError, Refused, StorePort
 from fencepost.roles.bodies import read_body
 from fencepost.roles.status.rejected import clear_rejected
+from fencepost.roles.whole_file import replace_whole
 from fencepost.settings import Region
 
 log = logging.getLogger(__name__)
@@ -132,13 +133,15 @@ async def keep(store: StorePort, region: Region, copy: Path) -> None:
     holds none (it is new, or was lost) is one put: the newest seen, of which ``copy`` is a local copy, else ``region``.
     """
     latest = read_copy(copy)
-    compared = False
+    compared, kept = False, True
     waiter = store.waiter()
     body: bytes | None = None
     while True:
         try:
             config = (await store.inputs()).config
             if config and config == body:
+                if not kept and latest is not None:
+                    kept = write_copy(copy, latest)
                 await waiter.wait(SECOND)
                 continue
             body = config
@@ -153,7 +156,9 @@ async def keep(store: StorePort, region: Region, copy: Path) -> None:
                     log.info("the store held no configuration; revision %d was put there", put_back.revision)
             elif running != latest:
                 latest = running
-                write_copy(copy, running)
+                kept = write_copy(copy, running)
+                if not kept:
+                    log.warning("%s can't be written now; it is tried again each second", copy)
             if not compared and running is not None and running.region != region:
                 log.warning("%s differs from the configuration that runs; fencepost reload  would load it", region.path)
             compared = compared or running is not None
@@ -172,13 +177,14 @@ def read_copy(path: Path) -> Loaded | None:
         return None
 
 
-def write_copy(path: Path, loaded: Loaded) -> None:
-    """Replace the local copy whole; a full disk costs the copy."""
+def write_copy(path: Path, loaded: Loaded) -> bool:
+    """Replace the local copy whole; whether it could be. A full disk costs the copy, no more."""
     try:
-        path.with_suffix(".new").write_bytes(encode(loaded))
-        path.with_suffix(".new").replace(path)
+        replace_whole(path, encode(loaded))
     except OSError as error:
-        log.warning("%s isn't kept: %s", path, error.strerror)
+        log.debug("%s isn't kept: %s", path, error.strerror)
+        return False
+    return True
 
 
 async def follow(store: StorePort, changed: Callable[[Loaded], Awaitable[None]]) -> None:

@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Sequence
 
+from fencepost.core.instant import Instant
 from fencepost.ports import HistoryRow, PortError, StorePort
 
 log = logging.getLogger(__name__)
@@ -23,3 +24,37 @@ async def note(store: StorePort, rows: Sequence[HistoryRow]) -> None:
         await store.note(rows)
     except PortError as error:
         log.debug("history not stored: %s", error)
+
+
+class Following:
+    """The history as it comes, over the loss of its store too.
+
+    Lines are counted by their store. One made anew counts from 1, and so does a copy put back from where it was made:
+    what was seen last says nothing there. ``after`` is the last line that was seen before, ``since`` a time.
+    """
+
+    def __init__(self, store: StorePort, since: Instant, after: int = 0, last: Instant = 0) -> None:
+        self.store = store
+        self.since = since
+        self.seen = after
+        self.last = last
+        self.identity = ""
+
+    async def new(self, most: int) -> Sequence[HistoryRow]:
+        """The lines that came since the last call, oldest first; the newest ``most`` of them. Raises a ``PortError``."""
+        identity = (await self.store.head()).store
+        if self.identity not in ("", identity):
+            self.seen = 0
+        self.identity = identity
+        rows = await self.store.history(after=self.seen, since=self.since, most=most)
+        if not rows and await self._fell_back():
+            self.seen, self.since = 0, max(self.since, self.last + 1)
+            rows = await self.store.history(since=self.since, most=most)
+        self.seen = max([self.seen, *(row.id for row in rows)])
+        self.last = max([self.last, *(row.at for row in rows)])
+        return rows
+
+    async def _fell_back(self) -> bool:
+        """Whether the store's newest line is older than the last one seen: this is a copy of it."""
+        newest = await self.store.history(most=1) if self.seen else ()
+        return self.seen > 0 and (not newest or newest[-1].id < self.seen)

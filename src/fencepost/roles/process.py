@@ -33,9 +33,9 @@ def fork(name: str, main: Callable[[], Coroutine[Any, Any, None]], folder: Path,
     pid = os.fork()
     if pid:
         return pid
-    end_with_parent(parent)
     code = 1
-    try:
+    try:  # nothing may lead out of here: it would be a second supervisor
+        end_with_parent(parent)
         code = run(name, main, folder, log_to_stderr=log_to_stderr)
     except BaseException:
         traceback.print_exc()

@@ -3,6 +3,9 @@
 It has no event loop and no thread, so that it can fork at any time. It never gives up on a role: waits grow to two
 seconds and stay there, and a role that keeps dying is said to, each time. It knows nothing of what the roles do;
 whether they do it is for the observer to say.
+
+What the system refuses it (a fork where processes or memory are short, a file on a full disk) it asks for again, each
+second or so, and says once: its own end would be that of every role, and of the answers that still go out.
 """
 
 import contextlib
@@ -16,6 +19,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from fencepost.roles.whole_file import replace_whole
+
 RESTART_FIRST_S = 0.5
 RESTART_MOST_S = 2.0
 STEADY_S = 10.0
@@ -26,13 +31,13 @@ STUCK_SAID_S = 2.0
 STUCK_ENDED_S = 10.0
 """A process that has held the store's write lock so long without moving is said to, and then ended."""
 LOOK_S = 1.0
-"""How often it is asked whether a process is stuck."""
+"""How often it is asked whether a process is stuck, and what couldn't be written is tried again."""
 
 
 class Spec(Struct, frozen=True):
     """A process to keep alive.
 
-    ``start`` forks it and returns its pid; ``again_s`` overrides how long a restart waits.
+    ``start`` forks it and returns its pid, or raises ``OSError``; ``again_s`` overrides how long a restart waits.
     """
 
     name: str
@@ -50,6 +55,8 @@ class Child(Struct):
     wait: float = RESTART_FIRST_S
     restarts: int = 0
     last_exit: str = ""
+    refused: str = ""
+    """Why it couldn't be started, as was said; "" once it was."""
 
 
 class Supervisor:
@@ -77,6 +84,9 @@ class Supervisor:
         self.stopping = False
         self.hung_up = False
         self.look_due = 0.0
+        self.unwritten = True
+        self.said = ""
+        self.lost = ""
         self.held: tuple[int, float] | None = None
 
     def run(self, gone_fd: int | None = None) -> None:
@@ -92,7 +102,7 @@ class Supervisor:
         watched = [reading] + ([gone_fd] if gone_fd is not None else [])
         try:
             while not self.stopping:
-                self.step()
+                self.go_on()
                 ready, _, _ = select.select(watched, [], [], self.pause())
                 if reading in ready:
                     drain(reading)
@@ -110,23 +120,56 @@ class Supervisor:
     def _hang_up(self, *_: object) -> None:
         self.hung_up = True
 
+    def go_on(self) -> None:
+        """A step, whatever the system refuses; said once, until a step is whole again."""
+        try:
+            self.step()
+            self.said = ""
+        except OSError as error:
+            self.look_due = time.monotonic() + LOOK_S  # or what is refused each time would be asked for without end
+            self.say_once(f"{error}; it goes on")
+
     def step(self) -> None:
-        """Start what is due, reap what ended, end what is stuck."""
+        """Start what is due, reap what ended, end what is stuck, make known what changed. Raises ``OSError``."""
         now = time.monotonic()
         changed = self.reap(now)
         for child in self.children:
             if not child.pid and child.due <= now and not self.stopping:
-                child.pid = child.spec.start()
-                child.started = time.monotonic()
-                changed = True
+                changed |= self.start(child)
+        self.unwritten |= changed
         if self.hung_up:
             self.hung_up = False
             self.reload()
-        if now >= self.look_due:
+        look = now >= self.look_due
+        if look:
             self.look_due = now + LOOK_S
-            changed |= self.look_at_writer()
-        if changed:
+            self.unwritten |= self.look_at_writer()
+        if changed or (look and self.unwritten):
             self.write()
+
+    def start(self, child: Child) -> bool:
+        """Start a process, or have it due again; whether it was started."""
+        try:
+            child.pid = child.spec.start()
+        except OSError as error:
+            child.wait = min(child.wait * 1.5, RESTART_MOST_S)
+            child.due = time.monotonic() + child.wait
+            why = f"can't be started: {error.strerror or error}"
+            if child.refused != why:
+                child.refused = why
+                self.tell(child.spec.name, f"{why}; tried again every {RESTART_MOST_S:.0f} s, as this stands")
+            return False
+        child.started = time.monotonic()
+        if child.refused:
+            self.tell(child.spec.name, f"could be started again (pid {child.pid})")
+            child.refused = ""
+        return True
+
+    def say_once(self, text: str) -> None:
+        """Say what is wrong, unless it is what was said last."""
+        if text != self.said:
+            self.said = text
+            self.tell("supervisor", text)
 
     def pause(self) -> float:
         """How long nothing is due."""
@@ -173,7 +216,7 @@ class Supervisor:
         if child is None:
             return
         self.tell(child.spec.name, f"held the store's write lock for over 10 s (pid {pid}); it is ended")
-        os.kill(pid, signal.SIGKILL)
+        send(pid, signal.SIGKILL)
 
     def stop_all(self) -> None:
         """End every process: politely, then at once."""
@@ -191,7 +234,10 @@ class Supervisor:
         self.write()
 
     def write(self) -> None:
-        """Make known who runs, for ``status``: ``processes.json`` in the region's folder, replaced whole."""
+        """Make known who runs, for ``status``: ``processes.json`` in the region's folder, replaced whole.
+
+        What a full disk doesn't take now is written by a later look: pids of the dead would stand there for good.
+        """
         known = {
             child.spec.name: {
                 "pid": child.pid or None,
@@ -204,10 +250,15 @@ class Supervisor:
         path = self.folder / "processes.json"
         try:
             document = {"supervisor": os.getpid(), "processes": known, "stuck_writer": stuck}
-            path.with_suffix(".new").write_text(json.dumps(document))
-            path.with_suffix(".new").replace(path)
+            replace_whole(path, json.dumps(document).encode())
         except OSError as error:
-            self.tell("supervisor", f"can't write {path}: {error.strerror}")
+            self.unwritten = True
+            text = f"can't write {path}: {error.strerror}"
+            if text != self.lost:
+                self.tell("supervisor", text)
+            self.lost = text
+        else:
+            self.unwritten, self.lost = False, ""
 
 
 def how(status: int, pid: int = 0) -> str:
