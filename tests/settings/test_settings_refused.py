@@ -58,7 +58,8 @@ NAMES = [
     ("[region]", 'ttl = "5s"\n[region]', '1: key "ttl" stands before any table; every key stands in a table'),
     ("[region]", "drills = true\n[region]", '1: key "drills" stands before any table; it belongs in [region]'),
     ("[safety]", 'owner = "x"\n[safety]', '7: unknown key "owner" in [dns]; it belongs in [region]'),
-    ('"embedded"', '"bind"', '5: provider "bind" is not known; known here: embedded, rfc2136'),
+    ('"embedded"', '"bind"', '5: provider "bind" is a server that takes signed updates; write "rfc2136"'),
+    ('"embedded"', '"unbound"', '5: provider "unbound" is not known; known here: embedded, rfc2136'),
     ('"embedded"', '"embeded"', '5: provider "embeded" is not known; did you mean "embedded"?'),
     ('"embedded"', '"route53"', '5: provider "route53" is not built yet; use embedded or rfc2136'),
     ("[safety]", '[store]\nkind = "postgresql"\n[safety]', '8: kind "postgresql" is not built yet; use sqlite'),
@@ -276,3 +277,54 @@ def test_one_mistake_is_said_once_with_its_line(old: str, new: str, expected: st
         assert len(found) == 1
     else:
         assert found == [f"region.toml:{expected}"]
+
+
+LISTENERS = [
+    ('[dns]\nlisten = "127.0.0.1:5301"\n', '5: [api] listen "127.0.0.1:5301" is also [dns] listen "127.0.0.1:5301"'),
+    ('[api]\nlisten = "localhost:5300"\n[dns]\n', "(the default): one port, two that listen; write another"),
+    ('[dns]\nlisten = "0.0.0.0:5301"\n', '"0.0.0.0:5301"'),
+    ('[dns]\nlisten = "[::]:5301"\n', '"[::]:5301"'),
+]
+
+
+@pytest.mark.parametrize(("new", "words"), LISTENERS)
+def test_two_that_listen_on_one_port_are_refused(new: str, words: str) -> None:
+    """`check` passed, and the API then never started: "api exited (code 2)", without a reason, four times."""
+    found = said(edited("[dns]\n", new))
+    assert len(found) == 1
+    assert words in found[0]
+    assert said(edited("[dns]\n", '[dns]\nlisten = "127.0.0.2:5301"\n')) == []
+
+
+def test_the_api_cannot_listen_where_the_dns_server_is() -> None:
+    """Also one that isn't ours."""
+    there = BASE.replace('"embedded"', '"rfc2136"\nserver = "127.0.0.1:5301"\nkey = { env = "KEY" }')
+    assert any('is also [dns] server "127.0.0.1:5301"' in text for text in said(there))
+
+
+def test_a_mistyped_key_is_one_mistake() -> None:
+    """`timout` also yielded 'timeout "2s" must be under interval', about a line that was right."""
+    text = edited('interval = "10s"\ntimeout = "2s"', 'interval = "1s"\ntimout = "500ms"')
+    assert said(text) == ['region.toml:13: unknown key "timout" in [pool.web.probe]; did you mean "timeout"?']
+    assert said(edited("url = ", "ulr = ")) == [
+        'region.toml:11: unknown key "ulr" in [pool.web.probe]; did you mean "url"?'
+    ]
+
+
+def test_a_target_with_a_port_is_told_the_form_that_has_one() -> None:
+    """An address and a port is how everything else is written."""
+    assert said(edited('"192.0.2.1"', '"192.0.2.1:8099"')) == [
+        'region.toml:15: target "192.0.2.1:8099" has a port; write { addr = "192.0.2.1", port = 8099 }'
+    ]
+    six = said(edited('"192.0.2.1"', '"[2001:db8::1]:8099"'))
+    assert '{ addr = "2001:db8::1", port = 8099 }' in six[0]
+
+
+@pytest.mark.parametrize("value", ["svc.test", "10s", "127.0.0.1:53", "[svc.test]"])
+def test_text_without_quotes_is_told_of_them(value: str) -> None:
+    """It said "invalid value" and left the reader to find out why."""
+    found = said(edited('domain = "example.test"', f"domain = {value}"))
+    assert len(found) == 1
+    assert found[0].endswith('text stands in quotes, like domain = "…"')
+    assert "quotes" not in said(edited('domain = "example.test"', "domain = true"))[0].partition("must be")[0]
+    assert "secret" not in " ".join(said(edited("[safety]", "key = secret-and-long\n[safety]")))

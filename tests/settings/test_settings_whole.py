@@ -113,7 +113,7 @@ def test_a_short_probe_is_the_long_one() -> None:
     assert other is not None
     assert one.pools[0].probe == other.pools[0].probe
     assert (
-        said(short.replace("probe =", "prob ="))[0]
+        said(short.replace("probe =", "url ="))[0]
         == 'region.toml:10: [pool.web] has no probe; write probe = "http://:8080/healthz"'
     )
 
@@ -132,7 +132,7 @@ def test_a_pool_without_targets_is_refused() -> None:
     [
         ("", "1: the file is empty; fencepost init writes one to begin with"),
         (" \n\n", "1: the file is empty; fencepost init writes one to begin with"),
-        ("[region]\nname = eu\n", "2: broken TOML, column 8: invalid value"),
+        ("[region]\nname = eu\n", '2: broken TOML, column 8: invalid value; text stands in quotes, like name = "…"'),
         ("[region\nname = 1\n", "1: broken TOML, column 8: expected ']' at the end of a table declaration"),
         ('[region]\nname = "a"\nname = "b"\n', "3: broken TOML, column 11: this key is there twice"),
         ("[pool.a]\n[pool.a]\n", "2: broken TOML, column 8: [pool.a] stands in the file twice"),

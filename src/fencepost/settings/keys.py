@@ -19,6 +19,9 @@ class Key(NamedTuple):
     secret: bool = False
 
 
+SIGNED = dict.fromkeys(("bind", "bind9", "named", "knot", "powerdns", "pdns", "nsupdate", "tsig"), "rfc2136")
+"""Servers by whose name people call the protocol that they take."""
+
 SAFETY = (
     Key("max_out", values.share(), "20%"),
     Key("min_in", values.share(), "50%"),
@@ -61,7 +64,7 @@ TABLES: dict[str, tuple[Key, ...]] = {
     "dns": (
         Key(
             "provider",
-            values.choice("embedded", "rfc2136", later=("route53",)),
+            values.choice("embedded", "rfc2136", later=("route53",), meant=SIGNED),
             example='provider = "embedded" or "rfc2136"',
         ),
         Key("domain", values.domains, example='domain = "example.com"'),

@@ -21,6 +21,7 @@ SIZE_MAX = 64 * 2**20
 """Bytes a file may have. A hundred thousand endpoints take about 8 MB."""
 
 _DEPTH_MAX = 64  # the parser recurses, and nothing here needs more than three
+_BARE = re.compile(r"\s*([A-Za-z0-9_.-]+)\s*=\s*\[?\s*(?!(?:true|false)\s*[#,\]]?\s*$)[\w.:/*%-]+\s*(?:[#,\]].*)?$")
 _TWICE = re.compile(r"Cannot declare \((.*?)\) twice")
 _AT = re.compile(r" ?\((?:at line (\d+), column (\d+)|at end of document)\)")
 
@@ -135,8 +136,20 @@ def _broken(path: str, text: str, error: Exception) -> Report:
     if said.startswith("Exceeds the limit"):
         said = "a number has too many digits"
     reason = clean(_AT.sub("", said)) or "can't be read"
+    reason += _unquoted(text.split("\n")[line - 1 : line], reason)
     column = f", column {at[2]}" if at and at[2] else ""
     return _refused(path, line, f"broken TOML{column}: {reason[:1].lower()}{reason[1:]}")
+
+
+def _unquoted(lines: list[str], reason: str) -> str:
+    """Say that text stands in quotes, where a word without them may be what the parser stumbled on.
+
+    The value isn't repeated: it may be a secret.
+    """
+    found = _BARE.match(lines[0]) if lines else None
+    if found is None or not reason.startswith(("Invalid value", "Expected newline")):
+        return ""
+    return f'; text stands in quotes, like {clean(found[1])} = "…"'
 
 
 def _too_deep(text: str) -> int:

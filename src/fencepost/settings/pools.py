@@ -151,7 +151,9 @@ class _PoolReader:
         try:
             return values.address(one)
         except ValueError as error:
-            self.notes.wrong(path, f"target {shown(one)} {error}")
+            both = values.with_port(one)
+            hint = f'write {{ addr = "{both[0]}", port = {both[1]} }}' if both else ""
+            self.notes.wrong(path, f"target {shown(one)} {'has a port; ' + hint if both else error}")
             return None
 
 

@@ -1,5 +1,6 @@
 """Judges numbers against each other and against the pools they are about. Each relation stands with its reason."""
 
+import ipaddress
 import os
 from collections.abc import Mapping
 from typing import Protocol
@@ -8,7 +9,7 @@ from fencepost.settings import units
 from fencepost.settings.core_settings import EXIT_PPM
 from fencepost.settings.lines import Lines, Path
 from fencepost.settings.mistakes import Notes
-from fencepost.settings.schema import Endpoint, Pool, Region, Safety, Secret
+from fencepost.settings.schema import Endpoint, HostPort, Pool, Region, Safety, Secret
 from fencepost.settings.secret import read_secret, read_tsig_key
 
 MESSAGE_MAX = 65_535
@@ -30,6 +31,7 @@ def judge_relations(read: Read, environ: Mapping[str, str], *, ipv6: bool) -> No
     for pool in read.region.pools:
         _probe(read, pool)
         _families(read, pool, ipv6=ipv6)
+    _listeners(read)
     _canaries(read)
     _sizes(read)
     _secrets(read, environ)
@@ -128,6 +130,37 @@ def _families(read: Read, pool: Pool, *, ipv6: bool) -> None:
             read.notes.wrong(target.line, f'{text}; add "{target.family}" there, or leave it out')
         elif target.family == "AAAA" and not ipv6:
             read.notes.wrong(target.line, f"target {target.address} can't be probed: this machine has no IPv6")
+
+
+def _listeners(read: Read) -> None:
+    """Refuse two things that would listen on one port of one address: whichever starts second never does.
+
+    What else listens (for NOTIFY) takes a free port.
+    """
+    dns, api = read.region.dns, read.region.api.listen
+    server = dns.listen if dns.provider == "embedded" else dns.server
+    key = "listen" if dns.provider == "embedded" else "server"
+    if server is None or {("dns", key), ("api", "listen")} & read.bad or not _same_place(server, api):
+        return
+    given: Path = ("dns", key)
+    at: Path = ("api", "listen") if read.lines.has(("api", "listen")) else given
+    other = given if at != given else ("api", "listen")
+    where = f"line {read.lines.of(other)}" if read.lines.has(other) else "the default"
+    text = f'[api] listen "{api}" is also [dns] {key} "{server}" ({where}): one port, two that listen; write another'
+    read.notes.wrong(at, text)
+
+
+def _same_place(one: HostPort, other: HostPort) -> bool:
+    """Whether two places can't both be listened on: one port, and one address or all of them."""
+    hosts = {"127.0.0.1" if each.host == "localhost" else each.host for each in (one, other)}
+    return one.port == other.port and (len(hosts) == 1 or any(_everywhere(host) for host in hosts))
+
+
+def _everywhere(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_unspecified
+    except ValueError:
+        return False  # a name
 
 
 def _canaries(read: Read) -> None:

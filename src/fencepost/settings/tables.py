@@ -44,11 +44,13 @@ def read_table(notes: Notes, raw: dict[str, Any], path: Path, keys: Iterable[Key
     for name in raw:
         if name not in by_name and name not in also:
             notes.wrong((*path, name), unknown_key(name, path, dict.fromkeys((*by_name, *also))))
+            # What was meant isn't known, so nothing is judged by the default that stands in its place.
+            fields.bad.update(each for each in (nearest(name, by_name),) if each and each not in raw)
     for name, key in by_name.items():
         fields[name] = key.default if key.default is None or key.default == () else _default(key)
         if name in raw and name not in also:
             _read_value(notes, fields, key, raw[name], (*path, name))
-        elif key.example and name not in raw:
+        elif key.example and name not in raw and name not in fields.bad:
             fields.bad.add(name)
             notes.wrong(path, f"{heading(path)} has no {name}; write {key.example}")
     return fields

@@ -2,7 +2,7 @@
 
 import ipaddress
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -15,9 +15,11 @@ from fencepost.settings.units import Rate
 Reader = Callable[[Any], Any]
 """Raises ValueError, an `UnfitError` or that of a function of the core; its text goes on from the key and the value."""
 
+NONE_MEANT: Mapping[str, str] = {}
 _NAME = re.compile(r"[a-z0-9](?:[a-z0-9_-]{0,30}[a-z0-9])?")
 _ENV = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
 _URL_PATH = re.compile(r"(?:/[!-~]{0,1023})?")
+_WITH_PORT = re.compile(r"(?:\[(?P<six>[0-9A-Fa-f:.]+)\]|(?P<four>[0-9.]+)):(?P<port>[0-9]{1,5})")
 _HOSTPORT = re.compile(r"(?:\[(?P<six>[0-9A-Fa-f:.]+)\]|(?P<host>[^\[\]:/\s]*))(?::(?P<port>[0-9]{1,5}))?")
 
 
@@ -70,14 +72,19 @@ def weight(value: Any) -> int:
     return read
 
 
-def choice(*known: str, later: tuple[str, ...] = ()) -> Reader:
-    """Read one of the known words. Those of `later` are known too, and said to be not built yet."""
+def choice(*known: str, later: tuple[str, ...] = (), meant: Mapping[str, str] = NONE_MEANT) -> Reader:
+    """Read one of the known words. Those of `later` are known too, and said to be not built yet.
+
+    `meant` gives the known word for others that people try.
+    """
 
     def read(value: Any) -> str:
         text = string(value)
         if text in later:
             built = known[0] if len(known) == 1 else f"{', '.join(known[:-1])} or {known[-1]}"
             raise UnfitError(f"is not built yet; use {built}")
+        if text not in known and text.lower() in meant:
+            raise UnfitError(f'is a server that takes signed updates; write "{meant[text.lower()]}"')
         if text not in known:
             raise UnfitError(f"is not known; {advice(text, known)}")
         return text
@@ -170,6 +177,8 @@ def address(value: Any) -> str:
         ip = ipaddress.ip_address(text)
     except ValueError:
         what = "is a network, not an address" if "/" in text else "is not an address"
+        if with_port(text) is not None:
+            what = "has a port, which is no part of an address"
         raise UnfitError(f"{what}; write one like 192.0.2.10 or 2001:db8::10") from None
     if ip.version == 6 and ip.ipv4_mapped is not None:
         raise UnfitError(f"is IPv4 written as IPv6; write {ip.ipv4_mapped}")
@@ -182,6 +191,12 @@ def address(value: Any) -> str:
     if ip.version == 6 and ip.is_link_local:
         raise UnfitError("is link-local, so callers elsewhere can't reach it")
     return str(ip)
+
+
+def with_port(value: Any) -> tuple[str, str] | None:
+    """Give address and port of what was written as both, or None."""
+    found = _WITH_PORT.fullmatch(value) if isinstance(value, str) else None
+    return (found["six"] or found["four"], found["port"]) if found else None
 
 
 def addresses(value: Any) -> tuple[str, ...]:
