@@ -101,9 +101,9 @@ def ask(question: str) -> str:
     An event loop takes Ctrl-C for a wish to cancel its task, which waits here and hears nothing; so meanwhile it is
     Python's own (asyncio.Runner, "Handling Keyboard Interruption").
     """
-    print(question, end="", file=sys.stderr, flush=True)
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
+        print(question, end="", file=sys.stderr, flush=True)
         said = sys.stdin.readline()
     finally:
         signal.signal(signal.SIGINT, before)
