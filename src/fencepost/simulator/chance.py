@@ -11,9 +11,7 @@ from fencepost.core.instant import MILLISECOND, SECOND, Duration
 BITS = 12
 TAIL = 40
 """The slowest of 128 calls take so many times longer."""
-TABLE = tuple(
-    int(-1000 * log(1 - (n + 0.5) / (1 << BITS))) * (TAIL if n % 128 == 77 else 1) for n in range(1 << BITS)
-)
+TABLE = tuple(int(-1000 * log(1 - (n + 0.5) / (1 << BITS))) * (TAIL if n % 128 == 77 else 1) for n in range(1 << BITS))
 """Exponentially spread factors, in thousandths, a few of them far out: latencies have long tails."""
 REGIMES: tuple[Duration, ...] = (MILLISECOND // 2, 2 * MILLISECOND, 20 * MILLISECOND, 200 * MILLISECOND)
 """Mean of a call's latency: one host, one room, one country, something is wrong."""

@@ -58,7 +58,7 @@ TIMEOUT: Duration = 2 * SECOND
 class DnsPart:
     """One decider, its mirrors, and the call it is about to make."""
 
-    def __init__(self, walk: Walk, process: Process, made: Callable[[], region.AnyDecider], *, shortcuts: bool) -> None:
+    def __init__(self, walk: Walk, process: Process, made: Callable[[], region.AnyDecider], shortcuts: bool) -> None:
         self.walk = walk
         self.process = process
         self.made = made

@@ -124,8 +124,7 @@ def document(result: SimulationResult) -> dict[str, Any]:
 
 
 def tell(result: SimulationResult) -> str:
-    """The result for people: a head line, then each promise with how often it was checked, or the story that broke it.
-    """
+    """The result for people: a head line, then how often each promise was checked, or the story that broke one."""
     walks, broken = len(result.seeds), result.violation
     rate = f"{result.moves:,} moves, {result.region_s / 3600:.1f} h of region in {result.cpu_s:.1f} s CPU"
     count = f"{walks} walk{'' if walks == 1 else 's'}"

@@ -96,10 +96,28 @@ SCENARIOS: dict[str, Scenario] = {
             "the store is away, lost, set back to an old copy, while records are edited by hand and targets die",
             ("store-away", "store-wiped", "store-restored", *HANDS[:4], *TARGETS[:1], *PROCESSES),
         ),
-        Scenario("bad-hands", "records and markers are deleted, emptied and altered by hand, and parts crash meanwhile", (*HANDS, *PROCESSES, *MESSAGES)),
-        Scenario("flapping-targets", "targets die, flap and lie, zones go, checkers are cut off", (*TARGETS, "crash", "drain"), every=True),
-        Scenario("operators", "persons repair, roll back, withdraw, release, drain, keep, pause and reload", (*PERSONS, *TARGETS[:2], *PROCESSES)),
-        Scenario("lost-messages", "answers are lost, writes come late or twice, DNS and store go away", (*MESSAGES, "dns-away", "store-away", *PROCESSES, *TARGETS[:2]), every=True),
+        Scenario(
+            "bad-hands",
+            "records and markers are deleted, emptied and altered by hand, and parts crash meanwhile",
+            (*HANDS, *PROCESSES, *MESSAGES),
+        ),
+        Scenario(
+            "flapping-targets",
+            "targets die, flap and lie, zones go, checkers are cut off",
+            (*TARGETS, "crash", "drain"),
+            every=True,
+        ),
+        Scenario(
+            "operators",
+            "persons repair, roll back, withdraw, release, drain, keep, pause and reload",
+            (*PERSONS, *TARGETS[:2], *PROCESSES),
+        ),
+        Scenario(
+            "lost-messages",
+            "answers are lost, writes come late or twice, DNS and store go away",
+            (*MESSAGES, "dns-away", "store-away", *PROCESSES, *TARGETS[:2]),
+            every=True,
+        ),
         Scenario(
             "first-minutes",
             "five minutes of a small region: the start, one death, one return",

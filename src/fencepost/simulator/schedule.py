@@ -15,6 +15,8 @@ PICKS = 1 << 20
 APART = 11 * MINUTE
 """Between two losses of one endpoint's marker. A write that is late for longer than that is never drawn, so that the
 documented limit (a marker deleted twice by hand around a change there and back) isn't reached."""
+TOGETHER = 30 * SECOND
+"""So long after its moment comes the last of what comes together; most comes at once."""
 LATE_MOST = 10 * MINUTE
 
 
@@ -69,8 +71,12 @@ KINDS: dict[str, Kind] = {
     "drain": Kind("a person takes a target out, for a while", 8, MINUTE, 15 * MINUTE),
     "keep": Kind("a person keeps a target in, however sick, for a while", 6, MINUTE, 15 * MINUTE),
     "pause-automation": Kind("a person pauses a pool or a zone, for a while", 4, MINUTE, 15 * MINUTE),
-    "reload": Kind("a configuration with another TTL, or with a target more or less, is loaded", 6, MINUTE, 15 * MINUTE),
-    "endpoint-unlisted": Kind("a configuration without one endpoint is loaded; later it is back", 3, MINUTE, 9 * MINUTE),
+    "reload": Kind(
+        "a configuration with another TTL, or with a target more or less, is loaded", 6, MINUTE, 15 * MINUTE
+    ),
+    "endpoint-unlisted": Kind(
+        "a configuration without one endpoint is loaded; later it is back", 3, MINUTE, 9 * MINUTE
+    ),
     "listing-empty": Kind("the source of targets says nothing, for a while", 4, SECOND, 9 * MINUTE),
     "target-dies": Kind("a target dies, and comes back", 12, 10 * SECOND, 20 * MINUTE),
     "target-flaps": Kind("a target is well and sick in turn", 6, MINUTE, 15 * MINUTE),
@@ -89,8 +95,14 @@ TAKES_MARKER = frozenset(
 def swarm(
     seed: int, kinds: Iterable[str], length: Duration, endpoints: int, *, every: bool = False
 ) -> tuple[Upset, ...]:
-    """The upsets of one walk of this length, drawn from these kinds: half of them each time, or all."""
+    """The upsets of one walk of this length, drawn from these kinds: half of them each time, or all.
+
+    Many seeds also draw moments at which much comes together, and a few places that it hits again and again: most races
+    take two or three things within seconds at one endpoint.
+    """
     random = stream(seed, "upsets")
+    moments = [random.randrange(10 * SECOND, length) for _ in range(random.choice((0, 4, 12)))]
+    hot = [random.randrange(PICKS) for _ in range(random.choice((0, 2, 5)))]
     drawn: list[Upset] = []
     for name in kinds:
         kind = KINDS[name]
@@ -98,14 +110,16 @@ def swarm(
         if not takes_part:
             continue
         mean = kind.hourly * length / HOUR * share * share
-        count = int(mean) + (random.random() < mean - int(mean)) or 1
-        for _ in range(count):
+        for _ in range(int(mean) + (random.random() < mean - int(mean)) or 1):
             at = random.randrange(10 * SECOND, length)
+            if moments and random.random() < 0.7:
+                at = min(random.choice(moments) + int(TOGETHER * random.random() ** 3), length - 1)
+            where = random.choice(hot) if hot and random.random() < 0.7 else random.randrange(PICKS)
             lasts = 0
             if kind.longest:
                 span = kind.longest - kind.shortest
                 lasts = min(kind.shortest + int(span * random.random() ** 3), max(SECOND, length - at))
-            drawn.append(Upset(at, name, random.randrange(PICKS), lasts, random.randrange(PICKS)))
+            drawn.append(Upset(at, name, where, lasts, random.randrange(PICKS)))
     return spaced(sorted(drawn, key=lambda each: (each.at, each.kind, each.where)), endpoints)
 
 

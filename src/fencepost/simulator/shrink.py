@@ -1,8 +1,8 @@
 """A failing walk made small: the fewest kinds of upset, then the fewest upsets, that still break the same promise.
 
-Delta debugging (Zeller and Hildebrandt, "Simplifying and Isolating Failure-Inducing Input", TSE 2002) over the schedule,
-which is explicit data. Each try is a whole walk of the same seed; with other upsets its latencies fall otherwise, so
-what is left is a schedule that breaks the promise, not a proof that nothing smaller does.
+Delta debugging (Zeller and Hildebrandt, "Simplifying and Isolating Failure-Inducing Input", TSE 2002) over the
+schedule, which is explicit data. Each try is a whole walk of the same seed; with other upsets its latencies fall
+otherwise, so what is left is a schedule that breaks the promise, not a proof that nothing smaller does.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,7 +15,9 @@ TRIES = 200
 """Walks spent at most."""
 
 
-def shrink(seed: int, scenario: Scenario, promise: str, upsets: Sequence[Upset], most: int = TRIES) -> tuple[Upset, ...]:
+def shrink(
+    seed: int, scenario: Scenario, promise: str, upsets: Sequence[Upset], most: int = TRIES
+) -> tuple[Upset, ...]:
     """The smallest schedule found that breaks ``promise`` in this seed's walk."""
     left = most
 

@@ -3,6 +3,7 @@
 import time
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 
 from msgspec import Struct, structs
 
@@ -15,7 +16,8 @@ from fencepost.core.traffic.janitor import Janitor, JanitorSettings
 from fencepost.core.traffic.load_balancer import PoolSettings
 from fencepost.core.traffic.membership import Listing
 from fencepost.simulator.dns_parts import DnsPart
-from fencepost.simulator.pools import ZONES, Balancer, CheckerPart, Configuration, Pools, Truth, addresses
+from fencepost.simulator.health_parts import Balancer, CheckerPart
+from fencepost.simulator.pools import ZONES, Configuration, Pools, Truth, addresses
 from fencepost.simulator.scenarios import Scenario
 from fencepost.simulator.schedule import Upset
 from fencepost.simulator.timed import EndpointSetting
@@ -95,8 +97,7 @@ class Simulation:
     def begin(self, calm_at: Instant) -> None:
         """Everything starts, one after the other."""
         self.pools.load()
-        every = (*self.parts.dns, *self.parts.balancers, *self.parts.checkers)
-        for place, part in enumerate(every):
+        for place, part in enumerate(self.parts.every()):
             part.begin(place * SECOND // 20)
         self.drive.begin(self.upsets, calm_at)
 
@@ -148,24 +149,21 @@ def parts_of(walk: Walk, pools: Pools, scenario: Scenario, *, shortcuts: bool) -
         name = f"enactor {'abcdef'[place]}"
         cursor = names[len(names) * place // scenario.enactors] if place else ""
         own = EnactorSettings(name, OWNER, cursor=cursor)
-        made = lambda own=own: DnsEnactor(own, own.batch, own.cursor)  # noqa: E731
-        parts.dns.append(DnsPart(walk, Process(name), made, shortcuts=shortcuts))
+        parts.dns.append(DnsPart(walk, Process(name), partial(DnsEnactor, own, own.batch, own.cursor), shortcuts))
     for place in range(scenario.planners):
         process = Process(f"planner {place + 1}")
         plans = PlannerSettings(process.name, OWNER)
-        parts.dns.append(DnsPart(walk, process, lambda plans=plans: DnsPlanner(plans), shortcuts=shortcuts))
+        parts.dns.append(DnsPart(walk, process, partial(DnsPlanner, plans), shortcuts))
         parts.balancers.append(Balancer(walk, process, pools))
     keeps = JanitorSettings(keep_generations=3, keep_for=5 * MINUTE)
-    parts.dns.append(DnsPart(walk, Process("janitor"), lambda: Janitor(keeps), shortcuts=shortcuts))
+    parts.dns.append(DnsPart(walk, Process("janitor"), partial(Janitor, keeps), shortcuts))
     for place in range(len(ZONES)):
         parts.checkers.append(CheckerPart(walk, Process(f"checker {ZONES[place]}"), pools, place))
     walk.sleepers = [part.rouse for part in parts.dns if not isinstance(part.slot.decider, Janitor)]
     return parts
 
 
-def walk(
-    seed: int, scenario: Scenario, upsets: tuple[Upset, ...] | None = None, told: Told | None = None
-) -> Walked:
+def walk(seed: int, scenario: Scenario, upsets: tuple[Upset, ...] | None = None, told: Told | None = None) -> Walked:
     """One seed's walk through a scenario."""
     return Simulation(seed, scenario, upsets).run(told)
 

@@ -33,13 +33,13 @@ class Timed(Shared, frozen=True, gc=False):
 class Indexed(Tables, frozen=True, gc=False):
     """The same store. It keeps each endpoint's newest row at hand: hours of plans make long tables."""
 
-    first: dict[str, Row] = {}
+    first: dict[str, Row] = {}  # noqa: RUF012  msgspec gives each its own
     indexed: tuple[Row, ...] | None = None
 
     def __post_init__(self) -> None:
         """Look the rows through anew if they are others."""
         if self.indexed is not self.rows:
-            first: dict[str, Row] = {}
+            first: dict[str, Row] = {}  # noqa: RUF012  msgspec gives each its own
             for row in self.rows:
                 first.setdefault(row.name, row)
             structs.force_setattr(self, "first", first)

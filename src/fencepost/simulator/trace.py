@@ -39,7 +39,7 @@ class Header(Struct, frozen=True):
     upsets: tuple[Upset, ...]
 
 
-class Differs(ValueError):
+class Differs(ValueError):  # noqa: N818  a verdict on a file
     """A replay came out otherwise than its file says; the text tells where."""
 
 
@@ -78,13 +78,11 @@ def lines_of(header: Header, write: Line, operated: Callable[[Operation], None] 
     return walked
 
 
-def record(
-    path: Path, seed: int, scenario: Scenario, upsets: tuple[Upset, ...] | None = None
-) -> Walked:
+def record(path: Path, seed: int, scenario: Scenario, upsets: tuple[Upset, ...] | None = None) -> Walked:
     """Walk, and write the trace to a file."""
     header = Header(seed, scenario, scenario.upsets(seed) if upsets is None else upsets)
     with path.open("w", encoding="utf-8", newline="\n") as file:
-        return lines_of(header, lambda line: file.write(line + "\n") and None)
+        return lines_of(header, lambda line: print(line, file=file))
 
 
 def header_of(line: str) -> Header:

@@ -1,7 +1,7 @@
 """Carries out what the schedule says: each upset at its time, and its end where it has one.
 
-What hands and persons do to records, markers and the store is :mod:`fencepost.world.hands`; what is here gives it a time
-and a place, and adds what only has meaning in time: pauses, clocks, outages, targets, configurations.
+What hands and persons do to records, markers and the store is :mod:`fencepost.world.hands`; what is here gives it
+a time and a place, and adds what only has meaning in time: pauses, clocks, outages, targets, configurations.
 """
 
 from collections.abc import Callable
@@ -10,11 +10,12 @@ from typing import Any
 from msgspec import structs
 
 from fencepost.core import promises
-from fencepost.core.fence import Foreign, Marker
+from fencepost.core.fence import Foreign
 from fencepost.core.instant import MINUTE, SECOND
 from fencepost.core.traffic.membership import Listing, Override, OverrideKind
 from fencepost.simulator.dns_parts import DnsPart
-from fencepost.simulator.pools import ZONES, Balancer, CheckerPart, Kept, Pools, Truth, addresses
+from fencepost.simulator.health_parts import Balancer, CheckerPart
+from fencepost.simulator.pools import ZONES, Kept, Pools, Truth, addresses
 from fencepost.simulator.schedule import KINDS, Upset
 from fencepost.simulator.timed import Timed, indexed
 from fencepost.simulator.walk import EPOCH, Process, Walk
@@ -26,8 +27,12 @@ from fencepost.world.region import Shared
 COPIES_EACH = 30 * SECOND
 """A copy of the store is taken so often, to be restored some day."""
 COPIES_KEPT = 60
+REPAIRS_USED = 3
+"""So many of the world's contents for repairs are used, in turn."""
 CONFIGURED_AFTER = 2 * SECOND
 """So long after a store was lost its configuration is put there again."""
+Act = Callable[[Upset], str]
+"""Carries out one upset and says in words what it did; "" if there was nothing to do."""
 JUMPS = (-30 * MINUTE, -20 * SECOND, -SECOND, SECOND, 20 * SECOND, 30 * MINUTE)
 
 
@@ -45,11 +50,15 @@ class Parts:
 
     def living_in(self, process: Process) -> list[DnsPart | Balancer | CheckerPart]:
         """The parts of one process."""
-        return [part for part in (*self.dns, *self.balancers, *self.checkers) if part.process is process]
+        return [part for part in self.every() if part.process is process]
+
+    def every(self) -> list[DnsPart | Balancer | CheckerPart]:
+        """All of them."""
+        return [*self.dns, *self.balancers, *self.checkers]
 
 
 class Upsets:
-    """The upsets of one walk. ``kind_of(name)`` methods are found by the kind's name."""
+    """The upsets of one walk, carried out."""
 
     def __init__(self, walk: Walk, pools: Pools, parts: Parts) -> None:
         self.walk = walk
@@ -59,7 +68,7 @@ class Upsets:
         self.count = 0
         self.copies: list[tuple[Shared, Kept]] = []
         self.calm_at = EPOCH
-        self.acts: dict[str, Callable[[Upset], str]] = {
+        self.acts: dict[str, Act] = {
             "crash": self.crash,
             "pause": self.pause,
             "clocks": self.jump,
@@ -68,25 +77,23 @@ class Upsets:
             "store-wiped": self.wipe,
             "store-restored": self.restore,
             "dns-away": self.dns_away,
-            "marker-deleted": self.hand,
-            "record-emptied": self.hand,
-            "marker-and-record-deleted": self.hand,
-            "record-altered": self.hand,
             "marker-deleted-and-record-altered": self.unmark,
             "foreign-marker": self.foreign,
-            "repair": self.held,
-            "repair-with-an-end": self.hand,
-            "rollback": self.held,
-            "withdraw": self.held,
-            "drain": self.override,
-            "keep": self.override,
-            "pause-automation": self.override,
             "reload": self.reload,
             "endpoint-unlisted": self.unlist,
             "listing-empty": self.silence,
-        } | {kind: self.target for kind in ("target-dies", "target-flaps", "target-lies", "zone-lost")}
-        self.acts |= {kind: self.mishap for kind in ("answer-lost", "write-lost", "write-late", "delivered-twice")}
-        self.acts |= {"checker-cut-off": self.cut_off, "probes-lost": self.lose_probes}
+            "checker-cut-off": self.cut_off,
+            "probes-lost": self.lose_probes,
+        }
+        for act, kinds in (
+            (self.mishap, ("answer-lost", "write-lost", "write-late", "delivered-twice")),
+            (self.hand, ("marker-deleted", "record-emptied", "marker-and-record-deleted", "record-altered")),
+            (self.hand, ("repair-with-an-end",)),
+            (self.held, ("repair", "rollback", "withdraw")),
+            (self.override, ("drain", "keep", "pause-automation")),
+            (self.target, ("target-dies", "target-flaps", "target-lies", "zone-lost")),
+        ):
+            self.acts |= dict.fromkeys(kinds, act)
 
     def begin(self, upsets: tuple[Upset, ...], calm_at: int) -> None:
         """Put them all into the heap."""
@@ -174,7 +181,7 @@ class Upsets:
         self.walk.dns_away_until = max(self.walk.dns_away_until, self.until(upset))
         return f"DNS is away for {upset.lasts // SECOND} s"
 
-    def wipe(self, upset: Upset) -> str:
+    def wipe(self, _: Upset) -> str:
         """The store is lost."""
         after = hands.wiped(self.walk.as_of(), 0)
         if after is None:
@@ -226,7 +233,7 @@ class Upsets:
         self.count += 1
         number = self.count
         if fault in (Fault.REPAIR, Fault.BRIEF_REPAIR):
-            number = number % len(hands.REPAIRS) + 1
+            number = number % REPAIRS_USED + 1
         shared: Timed = structs.replace(self.walk.as_of(), budget=((fault, number),))
         after = hands.HANDS[fault](shared, at)
         if after is None:
@@ -242,7 +249,11 @@ class Upsets:
 
     def later(self, upset: Upset, kind: str) -> None:
         """What follows, at the upset's end."""
-        self.walk.push(self.until(upset), lambda _: self.hand(upset, kind))
+        self.walk.push(self.until(upset), self.follow, (upset, kind))
+
+    def follow(self, what: tuple[Upset, str]) -> None:
+        """It is time for what follows."""
+        self.hand(*what)
 
     def unmark(self, upset: Upset) -> str:
         """Somebody's own addresses; later a person says that we may take over."""
@@ -385,8 +396,3 @@ class Upsets:
         pool, _ = self.targets(upset)
         self.pools.silent_until[pool] = self.until(upset)
         return f"the source of pool {pool} lists nothing for {upset.lasts // SECOND} s"
-
-
-def held_now(shared: Shared) -> int:
-    """How many endpoints a person holds."""
-    return sum(isinstance(live.marker, Marker) and live.marker.hold is not None for live in shared.domain)

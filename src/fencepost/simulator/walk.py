@@ -92,7 +92,7 @@ class Walk:
         )
 
     def took(self, who: str, move: Move, late: Duration = 0) -> None:
-        """A move of the world's happened: what it left is what all see now. Commits on the way arrive after ``late``."""
+        """A move of the world's happened: what it left is what all see now. Commits in flight arrive after ``late``."""
         before, after = self.shared, move.shared
         watch = self.watch
         if after.flight:
@@ -145,4 +145,3 @@ def outcome_of(effect: object, before: Timed, after: Timed) -> Any:
         case DeleteRow():
             return len(after.tables.rows) < len(before.tables.rows)
     return None
-
