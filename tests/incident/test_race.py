@@ -220,6 +220,23 @@ def test_documents_have_the_keys_of_every_exploration(race: Race, table: GuardTa
     ]
 
 
+def test_what_was_stopped_is_not_called_safe() -> None:
+    """Ctrl-C, or a bound: the result so far, and no conclusion."""
+
+    def stopping(model: TreeModel, *, symmetry: bool) -> Result:
+        return Explorer(model, symmetry=symmetry).run(20_000)
+
+    stopped = guard_table(stopping)
+    assert not stopped.finished
+    assert len(stopped.tried) == len(PERTURBED) * len(stopped.backward)
+    assert tell_guards(stopped).splitlines()[-1] == "Stopped after 1 of 16 sets: the rest is unknown."
+    assert not guards_document(stopped)["finished"]
+    found = find_race(lambda model, *, symmetry: Explorer(model, symmetry=symmetry).run(500))
+    assert not found.violated
+    assert tell(found).startswith("UNFINISHED, nothing broken so far · ")
+    assert "Then it was stopped" in tell(found)
+
+
 @pytest.mark.parametrize("sizes", [(0, 3, 2), (7, 3, 2), (3, 0, 2), (3, 9, 2), (3, 3, 0), (3, 3, 5)])
 def test_sizes_out_of_range_are_refused(sizes: tuple[int, int, int]) -> None:
     """The message says which and how far."""

@@ -111,12 +111,16 @@ class Tried(Struct, frozen=True):
 
 
 class GuardTable(Struct, frozen=True):
-    """Every set of guards, each alone with every set of perturbations; ``backward`` says which let a plan fall."""
+    """Every set of guards, each alone with every set of perturbations; ``backward`` says which let a plan fall.
+
+    ``finished`` is False if an exploration was stopped: then the sets from there on are missing.
+    """
 
     title: str
     tried: tuple[Tried, ...]
     backward: tuple[Tried, ...]
     cpu_s: float
+    finished: bool = True
 
 
 PERTURBED: tuple[tuple[Perturbation, ...], ...] = (
@@ -159,25 +163,33 @@ def count(
 def guard_table(
     explore: Explore, enactors: int = 3, plans: int = 3, endpoints: int = 2, *, symmetry: bool = True
 ) -> GuardTable:
-    """Try each of the sixteen sets of guards: alone, with an endpoint skipped, with one rolled back, with both."""
+    """Try each of the sixteen sets of guards: alone, with an endpoint skipped, with one rolled back, with both.
+
+    Ends at the first exploration that is stopped. Raises ``ValueError`` for a size out of range.
+    """
+    title = TreeModel(enactors, plans, endpoints).title()
     sizes = (enactors, plans, endpoints)
-    tried, backward, cpu_s = [], [], 0.0
+    tried: list[Tried] = []
+    backward: list[Tried] = []
+    cpu_s = 0.0
     for guards in subsets():
         models = [TreeModel(*sizes, guards, perturbations, watch=(EMPTY,)) for perturbations in PERTURBED]
         models.append(TreeModel(*sizes, guards, PERTURBED[-1], watch=(BACKWARD,)))
-        found = [explore(model, symmetry=symmetry) for model in models]
-        cpu_s += sum(each.cpu_s for each in found)
+        found = []
+        for model in models:
+            found.append(explore(model, symmetry=symmetry))
+            cpu_s += found[-1].cpu_s
+            if found[-1].verdict == "unfinished":
+                return GuardTable(title, tuple(tried), tuple(backward), cpu_s, finished=False)
         cells = [outcome(model, each) for model, each in zip(models, found, strict=True)]
         tried += cells[:-1]
         fell = cells[-1]
         backward.append(fell if fell.promise == BACKWARD else Tried(guards, PERTURBED[-1], "", 0, fell.states))
-    return GuardTable(TreeModel(*sizes).title(), tuple(tried), tuple(backward), cpu_s)
+    return GuardTable(title, tuple(tried), tuple(backward), cpu_s)
 
 
 def outcome(model: TreeModel, found: Exploration) -> Tried:
-    """One exploration as a cell of the table. Raises ``ValueError`` if it wasn't finished."""
-    if found.verdict == "unfinished":
-        raise ValueError(f"stopped after {found.states:,} situations: not enough to call a set of guards safe")
+    """One exploration as a cell of the table."""
     after = aftermath(model, retake(model, found.story)[1]) if found.promise == EMPTY else None
     return Tried(model.guards, model.perturbations, found.promise, len(found.story), found.states, after)
 
@@ -204,8 +216,10 @@ def tell(found: Race) -> str:
     """The race for people, at most 100 columns wide."""
     result, cpu = found.found, f"{found.found.cpu_s:.1f} s CPU"
     if not found.violated:
-        head = "HOLDS" if result.verdict == "holds" else "UNFINISHED, nothing broken so far"
-        return f"{head} · {result.states:,} states · {found.title} · {cpu}\nToo small for the race.\n{NEXT}"
+        holds = result.verdict == "holds"
+        head = "HOLDS" if holds else "UNFINISHED, nothing broken so far"
+        said = "Too small for the race." if holds else "Then it was stopped: the rest is unknown."
+        return f"{head} · {result.states:,} states · {found.title} · {cpu}\n{said}\n{NEXT}"
     head = f"VIOLATED {result.promise} · shortest way, {len(found.told)} steps · {found.title} · {cpu}"
     return "\n".join([head, *layout(found.told), *told_after(found.after), NEXT])
 
@@ -260,7 +274,9 @@ def cell(tried: Tried) -> str:
 
 
 def conclusions(table: GuardTable) -> list[str]:
-    """The smallest safe sets, in words."""
+    """The smallest safe sets, in words; none is called safe before all were tried."""
+    if not table.finished:
+        return [f"Stopped after {len(table.backward)} of {2 ** len(Guard)} sets: the rest is unknown."]
     cases = [
         ("alone", PERTURBED[0], False),
         ("with a skip", PERTURBED[1], False),
@@ -332,6 +348,7 @@ def guards_document(table: GuardTable) -> dict[str, Any]:
         "cpu_s": round(table.cpu_s, 3),
         "guards": {guard.value: meaning for guard, meaning in GUARD_MEANING.items()},
         "perturbations": {each.value: meaning for each, meaning in PERTURBATION_MEANING.items()},
+        "finished": table.finished,
         "sets": sets,
         "not_covered": list(NOT_COVERED),
     }

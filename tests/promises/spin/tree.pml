@@ -2,10 +2,10 @@
  * are and how short the shortest race is. See docs/concepts/the-race.md; tests/promises/spin/test_spin_tree.py runs it.
  *
  *   spin -a -o2 -DENACTORS=3 -DPLANS=3 -DENDPOINTS=2 tree.pml
- *   gcc -O1 -DNOREDUCE -DSAFETY -o pan pan.c && ./pan -E -n
+ *   gcc -DNOREDUCE -DSAFETY -o pan pan.c && ./pan -E -n
  *
- * -o2 keeps Spin from clearing variables that it takes for dead, which would count fewer states. Each guard is 0 or 1:
- * CONDITIONAL, EXISTS, SPARES, TOLERATES. With -DASK a caller asks; compile with -DBFS to have the shortest way. A plan's
+ * -o2 keeps Spin from clearing variables that it takes for dead, which may count fewer states. Each guard is 0 or 1:
+ * CONDITIONAL, EXISTS, SPARES, TOLERATES. SKIPS and ROLLBACKS say how often those may happen. With -DASK a caller asks; compile with -DBFS to have the shortest way. A plan's
  * number n is bit n-1 of the sets; every step is a d_step that ends where it began, so a process has no state but its
  * variables. The lock is left out: see the page.
  */
@@ -30,6 +30,12 @@
 #ifndef TOLERATES
 #define TOLERATES 0
 #endif
+#ifndef SKIPS
+#define SKIPS 0
+#endif
+#ifndef ROLLBACKS
+#define ROLLBACKS 0
+#endif
 
 #define BIT(n)		(1 << (n))
 #define GONE(plan)	((plan) > 0 && ((deleted << 1) & BIT(plan)))
@@ -40,6 +46,9 @@ byte written;			/* the newest plan's number */
 byte deleted;			/* plans cleaned up */
 byte live[ENDPOINTS];		/* where each root alias points; 0: nowhere yet */
 byte before[ENDPOINTS];		/* each rollback record: what was live before */
+
+byte skips = SKIPS;		/* how often an endpoint may still be passed over */
+byte rollbacks = ROLLBACKS;	/* how often an operator may still go back */
 
 byte at;			/* these two are 0 between steps */
 byte first;
@@ -69,6 +78,24 @@ inline turn(e)
 	fi
 }
 
+inline pass_over(e)
+{
+	todo = todo & ~BIT(e);
+	skips--
+}
+
+/* An operator turns endpoint e back to what was live before. */
+inline go_back(e)
+{
+	at = live[e];
+	live[e] = before[e];
+	before[e] = (GONE(at) -> 0 : at);
+	at = 0;
+	rollbacks--
+}
+
+#define MAY_GO_BACK(e)	(rollbacks > 0 && before[e] > 0 && before[e] != live[e] && !(EXISTS && GONE(before[e])))
+
 active [ENACTORS] proctype enactor()
 {
 	byte plan;			/* being applied; 0: looking for one */
@@ -91,11 +118,14 @@ end:	do
 		fi
 	   }
 	:: d_step { (todo & BIT(0)) -> turn(0) }
+	:: d_step { skips > 0 && (todo & BIT(0)) -> pass_over(0) }
 #if ENDPOINTS > 1
 	:: d_step { (todo & BIT(1)) -> turn(1) }
+	:: d_step { skips > 0 && (todo & BIT(1)) -> pass_over(1) }
 #endif
 #if ENDPOINTS > 2
 	:: d_step { (todo & BIT(2)) -> turn(2) }
+	:: d_step { skips > 0 && (todo & BIT(2)) -> pass_over(2) }
 #endif
 	:: d_step {			/* list what is far older, two plans or more */
 		plan > 0 && todo == 0 && spent == 0 ->
@@ -134,6 +164,21 @@ end:	do
 	   }
 	od
 }
+
+#if ROLLBACKS > 0
+active proctype operator()
+{
+end:	do
+	:: d_step { MAY_GO_BACK(0) -> go_back(0) }
+#if ENDPOINTS > 1
+	:: d_step { MAY_GO_BACK(1) -> go_back(1) }
+#endif
+#if ENDPOINTS > 2
+	:: d_step { MAY_GO_BACK(2) -> go_back(2) }
+#endif
+	od
+}
+#endif
 
 #ifdef ASK
 active proctype caller()
