@@ -50,6 +50,7 @@ from fencepost.world.region import NOTHING_READ, Slot, advance
 WOKE, DNS_READ, ROWS_READ, NOTHING_DIFFERS = Woke(), DnsRead(), RowsRead(), Compared(())
 WRITES = (Commit, Publish, DeleteRow)
 STORE_CALLS = (*calls.STORE_CALLS, Publish, DeleteRow)
+STOPS = "stopped-before-write"
 NEVER_ARRIVED = ("write lost", "given up", "store away", "DNS away")
 TIMEOUT: Duration = 2 * SECOND
 """How long a call waits for an answer that doesn't come."""
@@ -114,6 +115,12 @@ class DnsPart:
             return
         slot = self.slot
         late: Duration = 0
+        if self.mishaps and self.mishaps[0][0] == STOPS and isinstance(slot.pending, WRITES):
+            process.stopped_until = walk.now + self.mishaps.pop(0)[1]
+            walk.watch.saw("stopped between reading and writing")
+            walk.watch.tell(walk.now, process.name, "stands still, having read and not yet written", STOPS)
+            walk.push(process.stopped_until, self.step, token)
+            return
         if type(slot.pending) is Wake:
             self.asleep = self.roused = False
             self.slot = slot = advance(slot, WOKE, walk.now + process.skew, copied=True)

@@ -52,7 +52,7 @@ HANDS = (
     "foreign-marker",
 )
 MESSAGES = ("answer-lost", "write-lost", "write-late", "delivered-twice")
-PROCESSES = ("crash", "pause", "local-file-lost")
+PROCESSES = ("crash", "pause", "stopped-before-write", "local-file-lost")
 TARGETS = (
     "target-dies",
     "target-flaps",
@@ -80,16 +80,20 @@ SCENARIOS: dict[str, Scenario] = {
         Scenario("quiet", "nothing goes wrong"),
         Scenario(
             "race",
-            "October 2025: an enactor stands still between reading and writing, while targets come and go, plans "
-            "follow each other and old rows are cleaned up; then it goes on",
-            ("target-dies", "crash", "write-late"),
+            "October 2025: two enactors stand still between reading and writing, plans follow each other and old rows "
+            "are cleaned up; then the two go on",
             fixed=(
-                Upset(3 * MINUTE, "target-dies", 0, 4 * MINUTE),
-                Upset(3 * MINUTE + 20 * SECOND, "write-late", 0, 12 * MINUTE, 0),
-                Upset(3 * MINUTE + 20 * SECOND, "write-late", 1, 11 * MINUTE, 0),
-                Upset(9 * MINUTE, "target-dies", 1, 4 * MINUTE),
-                Upset(9 * MINUTE + 26 * SECOND, "pause", 0, 9 * MINUTE),
+                Upset(3 * MINUTE, "stopped-before-write", 0, 12 * MINUTE),
+                Upset(3 * MINUTE, "stopped-before-write", 1, 13 * MINUTE),
+                Upset(3 * MINUTE, "target-dies", 0, 2 * MINUTE),
+                Upset(7 * MINUTE, "target-dies", 1, 2 * MINUTE),
+                Upset(11 * MINUTE, "target-dies", 2, 15 * MINUTE),
             ),
+            pools=((2, 6),),
+            planners=1,
+            lasts=30 * MINUTE,
+            quiet=10 * MINUTE,
+            mean=2 * MILLISECOND,
         ),
         Scenario(
             "store-outage",

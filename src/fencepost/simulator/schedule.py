@@ -46,6 +46,9 @@ class Kind(Struct, frozen=True, gc=False):
 KINDS: dict[str, Kind] = {
     "crash": Kind("a process dies and is started anew; a write that it had sent may still arrive", 40, 0, LATE_MOST),
     "pause": Kind("a process stands still (SIGSTOP) and then goes on where it was", 20, SECOND, LATE_MOST),
+    "stopped-before-write": Kind(
+        "a process stands still between reading and writing (October 2025, step 3)", 20, SECOND, LATE_MOST
+    ),
     "clocks": Kind("a process's clock jumps, and is set right again", 6, MINUTE, 20 * MINUTE),
     "local-file-lost": Kind("an enactor's local file is gone", 10),
     "answer-lost": Kind("a write takes effect, and its answer is lost", 60),

@@ -1,7 +1,6 @@
 """A walk as a story: what happened, when, and who did it, in plain lines; what repeats itself is left out."""
 
 from fencepost.core.instant import Instant
-from fencepost.core.store import Row
 from fencepost.core.traffic.membership import Membership
 from fencepost.simulator.schedule import Upset
 from fencepost.simulator.trace import Header, told_by
@@ -38,7 +37,7 @@ def worth_telling(what: str, outcome: object) -> bool:
         return outcome.event not in QUIET_EVENTS and not what.startswith("somebody")
     if isinstance(outcome, Membership):
         return ": " in what
-    return isinstance(outcome, (Upset, Row)) and not what.endswith("nothing to do")
+    return isinstance(outcome, (Upset, str)) and not what.endswith("nothing to do")
 
 
 def shortened(what: str) -> str:

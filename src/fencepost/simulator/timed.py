@@ -39,7 +39,7 @@ class Indexed(Tables, frozen=True, gc=False):
     def __post_init__(self) -> None:
         """Look the rows through anew if they are others."""
         if self.indexed is not self.rows:
-            first: dict[str, Row] = {}  # noqa: RUF012  msgspec gives each its own
+            first: dict[str, Row] = {}
             for row in self.rows:
                 first.setdefault(row.name, row)
             structs.force_setattr(self, "first", first)

@@ -86,7 +86,7 @@ class Upsets:
             "probes-lost": self.lose_probes,
         }
         for act, kinds in (
-            (self.mishap, ("answer-lost", "write-lost", "write-late", "delivered-twice")),
+            (self.mishap, ("answer-lost", "write-lost", "write-late", "delivered-twice", "stopped-before-write")),
             (self.hand, ("marker-deleted", "record-emptied", "marker-and-record-deleted", "record-altered")),
             (self.hand, ("repair-with-an-end",)),
             (self.held, ("repair", "rollback", "withdraw")),
@@ -166,8 +166,8 @@ class Upsets:
     def mishap(self, upset: Upset) -> str:
         """What becomes of a part's next write."""
         part = self.parts.dns[upset.where % len(self.parts.dns)]
-        part.mishaps.append((upset.kind, upset.lasts))
-        return f"{part.process.name}: {KINDS[upset.kind].meaning}"
+        part.mishaps.append((upset.kind, self.until(upset) - self.walk.now))
+        return f"of {part.process.name}'s next write: {KINDS[upset.kind].meaning}"
 
     # store and provider -----------------------------------------------------------------------------------------------
 

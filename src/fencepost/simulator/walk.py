@@ -36,8 +36,6 @@ class Process:
         self.name = name
         self.skew: Duration = 0
         self.stopped_until: Instant = 0
-        self.number = 0
-        """Which life it is: moves of an earlier one are dropped."""
 
 
 class Walk:
