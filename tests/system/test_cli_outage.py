@@ -78,6 +78,21 @@ def test_an_owner_in_use_on_this_machine_is_refused(region: RunningRegion, tmp_p
     assert 'owner "outage" is in use for example.test' in done.stderr
 
 
+def test_a_store_in_use_on_this_machine_is_refused(region: RunningRegion, tmp_path: Path) -> None:
+    """A second region in one store would replace the first one's configuration, and both would write what it asks."""
+
+    store = Path(region.region.store.path)
+
+    def edit(text: str) -> str:
+        lines = (f'path = "{store}"' if line.startswith("path =") else line for line in text.splitlines())
+        return "\n".join(lines)
+
+    other = RunningRegion(tmp_path, name="third", edit=edit)
+    done = up(other, "--for", "3s")
+    assert done.returncode == 2, done.stdout + done.stderr
+    assert f"the store {store} is another region's already, by {region.config}" in done.stderr
+
+
 def socket_port() -> int:
     """A free port."""
     with socket.socket() as free:

@@ -21,7 +21,7 @@ from fencepost.cli.screen import unsure_promises
 from fencepost.cli.terminal import interactive, say, styled
 from fencepost.cli.up_lines import Steady, Teller, end_quietly
 from fencepost.cli.up_reload import reload_aside
-from fencepost.cli.up_start import ask_once, hold_owner, refuse_clashes
+from fencepost.cli.up_start import ask_once, hold_places, refuse_clashes
 from fencepost.cli.up_state import read
 from fencepost.cli.up_tries import Tries
 from fencepost.ports import HistoryRow, Misconfigured, PortError
@@ -201,7 +201,7 @@ class Run:
             entitle("supervisor")
             os.close(lines_in)
             os.close(gone_out)
-            locks = (hold(self.folder), hold_owner(self.region))
+            locks = (hold(self.folder), *hold_places(self.region))
             tell = Teller(lines_out)
             specs = [
                 Spec(

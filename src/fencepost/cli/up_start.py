@@ -36,7 +36,8 @@ def refuse_clashes(region: Region, folder: Path, *, with_targets: bool) -> None:
         text = "; ".join([first[1], *(f"{what}: {why}" for what, why in others)])
         hint = f"write another port in {shown(Path(region.path))}, or end that process if you know it"
         raise Misconfigured(text, where=first[0], hint=hint)
-    os.close(hold_owner(region))
+    for fd in hold_places(region):
+        os.close(fd)
 
 
 def taken_by(host: str, port: int, what: str, *, udp: bool = False) -> str:
@@ -84,16 +85,39 @@ def holder(port: int) -> str:
     return ""
 
 
-def hold_owner(region: Region) -> int:
-    """Hold the lock of this owner at this server and domain, for as long as the descriptor is open.
+def hold_places(region: Region) -> tuple[int, ...]:
+    """Hold the locks of this owner at this server and each domain, and of the store, as long as these are open.
 
-    The same owner at another server is another's business: their markers never meet. Raises ``Misconfigured`` if
-    another region on this machine holds it.
+    The same owner at another server is another's business: their markers never meet. Two regions in one store would
+    each take the other's configuration for its own. Raises ``Misconfigured`` if another region on this machine has one.
     """
     place = region.dns.listen if region.dns.provider == "embedded" else region.dns.server
-    key = hashlib.sha256(f"{place} {' '.join(sorted(region.dns.domains))}".encode()).hexdigest()[:12]
+    held: list[int] = []
+    try:
+        for domain in region.dns.domains:
+            what = f'owner "{region.owner}" is in use for {domain} at {place} already'
+            hint = "no two regions share an owner: write another in [region], or end that one"
+            held.append(hold_place(region, f"{region.owner}-{digest(f'{place} {domain}')}", what, hint))
+        store = Path(region.store.path).resolve()
+        what = f"the store {store} is another region's already"
+        hint = "no two regions share a store: write another path in [store], or end that one"
+        held.append(hold_place(region, f"store-{digest(str(store))}", what, hint))
+    except BaseException:
+        for fd in held:
+            os.close(fd)
+        raise
+    return tuple(held)
+
+
+def digest(text: str) -> str:
+    """A short name for a file."""
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+def hold_place(region: Region, name: str, what: str, hint: str) -> int:
+    """Hold one lock. Raises ``Misconfigured`` with those words if another process on this machine has it."""
     folder = Path(os.environ.get("XDG_RUNTIME_DIR") or tempfile.gettempdir())
-    path = folder / f"fencepost-{region.owner}-{key}.lock"
+    path = folder / f"fencepost-{name}.lock"
     flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
     try:
         fd = os.open(path, flags, 0o644)
@@ -104,11 +128,7 @@ def hold_owner(region: Region) -> int:
     except BlockingIOError:
         other = os.read(fd, 4096).decode(errors="replace").strip()
         os.close(fd)
-        raise Misconfigured(
-            f'owner "{region.owner}" is in use for {", ".join(region.dns.domains)} at {place} already, by {other}',
-            where=region.path,
-            hint="no two regions share an owner: write another in [region], or end that one",
-        ) from None
+        raise Misconfigured(f"{what}, by {other}", where=region.path, hint=hint) from None
     if os.access(path, os.W_OK):
         os.ftruncate(fd, 0)
         os.pwrite(fd, f"{region.path} (pid {os.getpid()})\n".encode(), 0)

@@ -68,6 +68,18 @@ class Findings(Effect, frozen=True, gc=False):
     found: tuple[tuple[str, str, str], ...]
 
 
+class SetAside(Effect, frozen=True, gc=False):
+    """An endpoint whose write failed although it was sent alone. Not answered.
+
+    The port doesn't offer it again for ``after`` nanoseconds, or until something about it changes, and makes ``why``
+    known.
+    """
+
+    name: str
+    why: str
+    after: Duration
+
+
 class Publish(Effect, frozen=True, gc=False):
     """Publish a plan by compare-and-set on the head. Answered by ``Published``, ``Outrun`` or ``Failed``."""
 

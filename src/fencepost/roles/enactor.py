@@ -15,7 +15,7 @@ from pathlib import Path
 
 from msgspec import structs
 
-from fencepost.core.effects import Commit, Compare, Effect, Findings, ReadDns, ReadRows, Wake
+from fencepost.core.effects import Commit, Compare, Effect, Findings, ReadDns, ReadRows, SetAside, Wake
 from fencepost.core.events import Changed, Committed, Compared, DnsRead, Event, RowsRead, Woke
 from fencepost.core.fence import Marker
 from fencepost.core.instant import Instant
@@ -90,6 +90,9 @@ class EnactorHands:
                 return None
             case Commit(batch=batch):
                 return await self.commit(batch)
+            case SetAside():
+                await self.set_aside(effect)
+                return None
             case _:
                 raise TypeError(f"an enactor doesn't ask for {type(effect).__name__}")
 
@@ -148,7 +151,7 @@ class EnactorHands:
         First what follows the cursor. Those that are as they should be are settled.
         """
         pairs: list[Pair] = []
-        for at, name in enumerate(self.dirty.after(effect.cursor)):
+        for at, name in enumerate(self.dirty.after(effect.cursor, time.monotonic_ns())):
             if at % CHUNK == CHUNK - 1:
                 await asyncio.sleep(0)
             live = self.dns.live(name)
@@ -194,13 +197,24 @@ class EnactorHands:
         return Pair(live, row, known, frozenset(ours))
 
     async def make_known(self, found: Iterable[tuple[str, str, str]]) -> None:
-        """Set aside what isn't to be written, until it changes, and say so once.
+        """Don't offer what isn't to be written, until it changes."""
+        found = tuple(found)
+        for name, _, _ in found:
+            self.dirty.discard(name)
+        await self.tell_found(found)
+
+    async def set_aside(self, effect: SetAside) -> None:
+        """Don't offer what couldn't be written, for a while."""
+        self.dirty.put_off(effect.name, time.monotonic_ns() + effect.after)
+        await self.tell_found(((effect.name, "refused", effect.why),))
+
+    async def tell_found(self, found: Iterable[tuple[str, str, str]]) -> None:
+        """Say once why endpoints are left alone, and note it where `status` looks.
 
         The history is only told of endpoints that this region has: another owner's, in the same domain, are his.
         """
         news = []
         for name, verdict, why in found:
-            self.dirty.discard(name)
             self.found[name] = (verdict, why)
             if verdict != "leave" and name in self.rows and self.told.get(name) != (verdict, why):
                 self.told[name] = (verdict, why)

@@ -19,6 +19,7 @@ class Unsettled:
         self._order: list[str] = []
         self._placed: set[str] = set()
         self._unplaced: set[str] = set()
+        self._aside: dict[str, int] = {}
 
     def __len__(self) -> int:
         return len(self._names)
@@ -27,8 +28,9 @@ class Unsettled:
         return name in self._names
 
     def add(self, name: str) -> None:
-        """One more."""
+        """One more; one that was put off isn't any longer."""
         self._names.add(name)
+        self._aside.pop(name, None)
         if name not in self._placed:
             self._unplaced.add(name)
 
@@ -40,15 +42,23 @@ class Unsettled:
     def discard(self, name: str) -> None:
         """That one is settled. Allowed while walking."""
         self._names.discard(name)
+        self._aside.pop(name, None)
 
-    def after(self, cursor: str) -> Iterator[str]:
-        """Every name, beginning with the first after ``cursor``. What is added meanwhile comes at the next walk."""
+    def put_off(self, name: str, until: int) -> None:
+        """Pass this one over until then (the caller's clock), unless it is added again before."""
+        self._aside[name] = until
+
+    def after(self, cursor: str, now: int = 0) -> Iterator[str]:
+        """Every name that isn't put off, beginning with the first after ``cursor``.
+
+        What is added meanwhile comes at the next walk.
+        """
         self._arrange()
         order = self._order
         start = bisect_right(order, cursor)
         for at in range(start, start + len(order)):
             name = order[at - len(order)] if at >= len(order) else order[at]
-            if name in self._names:
+            if name in self._names and self._aside.get(name, 0) <= now:
                 yield name
 
     def _arrange(self) -> None:

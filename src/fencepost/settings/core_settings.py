@@ -32,7 +32,9 @@ def health_settings(pool: Pool) -> HealthSettings:
 
 def pool_settings(region: Region, pool: Pool) -> PoolSettings:
     """Give all that the load balancer is told of a pool."""
-    return PoolSettings(pool.name, health_settings(pool), safety_settings(pool.safety), Mode(region.mode))
+    return PoolSettings(
+        pool.name, health_settings(pool), safety_settings(pool.safety), Mode(region.mode), region.dns.gather_ns
+    )
 
 
 def listed_targets(pool: Pool) -> tuple[Listed, ...]:

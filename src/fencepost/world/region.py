@@ -16,7 +16,7 @@ from typing import NamedTuple, TypeAlias
 
 from msgspec import Struct, structs
 
-from fencepost.core.effects import Compare, Effect, Findings, Publish, ReadDns, ReadHead, Survey, Wake
+from fencepost.core.effects import Compare, Effect, Findings, Publish, ReadDns, ReadHead, SetAside, Survey, Wake
 from fencepost.core.events import Compared, Event, Standing, Surveyed, Woke
 from fencepost.core.fence import Generation, Marker
 from fencepost.core.instant import SECOND, Instant
@@ -234,7 +234,7 @@ def advance(slot: Slot, event: Event, now: Instant, *, copied: bool = False) -> 
     decider = slot.decider if copied else copy(slot.decider)
     effects = decider.on(event, now)
     pending = effects[-1]
-    if not all(isinstance(effect, Findings) for effect in effects[:-1]):
+    if not all(isinstance(effect, (Findings, SetAside)) for effect in effects[:-1]):
         raise TypeError("a serial decider has one call outstanding")
     slot = slot._replace(decider=decider, pending=pending)
     if slot.timed:

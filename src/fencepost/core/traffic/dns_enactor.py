@@ -16,7 +16,7 @@ from the marker or the local file. The store may well sit behind the very endpoi
 
 from msgspec import Struct
 
-from fencepost.core.effects import Commit, Compare, Effect, Findings, ReadDns, ReadRows, Wake
+from fencepost.core.effects import Commit, Compare, Effect, Findings, ReadDns, ReadRows, SetAside, Wake
 from fencepost.core.events import Changed, Committed, Compared, DnsRead, Event, Failed, Failure, RowsRead, Woke
 from fencepost.core.fence import Foreign, Marker
 from fencepost.core.instant import MILLISECOND, MINUTE, SECOND, Duration, Instant
@@ -26,8 +26,9 @@ from fencepost.core.zone import Change
 
 REFUSALS_MOST = 8
 """Counting further would change nothing, and a state that grows for ever can't be explored."""
+FAILURES_MOST = 16
 ELSEWHERE = 3
-"""So many endpoints refused in a row, each alone, and it isn't the endpoints."""
+"""So many endpoints failed in a row, each alone, and it may not be the endpoints."""
 
 
 class EnactorSettings(Struct, frozen=True, gc=False):
@@ -125,19 +126,28 @@ class DnsEnactor(Struct, gc=False):
         sent, self.sent = self.sent, 0
         if event.failure is Failure.REFUSED:
             return self.skip(sent)
-        self.failures = min(self.failures + 1, 16)
+        self.failures = min(self.failures + 1, FAILURES_MOST)
+        if sent == 1:
+            return self.set_aside(event.failure)
         if event.failure is Failure.MISCONFIGURED:
-            return self.look_elsewhere() if sent == 1 else (Wake(self.settings.misconfigured),)
+            return (Wake(self.settings.misconfigured),)
+        if sent:
+            self.limit = max(1, sent // 2)  # one of them may be to blame: BIND answers SERVFAIL to a 101st address
         wait = min(self.settings.retry << self.failures, self.settings.retry_most)
         return (Wake(wait // 2 + jitter(wait // 2, self.settings.name, self.failures)),)
 
-    def look_elsewhere(self) -> tuple[Effect, ...]:
-        """One endpoint alone was refused as if our key had no right to write.
+    def set_aside(self, failure: Failure) -> tuple[Effect, ...]:
+        """One endpoint's write failed, sent alone, while reading works: it may be about this name only.
 
-        That may be about this name only (BIND's check-names answers the same), so the next ones are tried before the
-        long wait: a name that can't be written holds up no other. Where none can be, it costs a few requests a minute.
+        BIND's check-names answers as to a key without rights, and SERVFAIL to more records than it takes. So the name
+        is put off, and the others go on at once: neither one bad name nor twenty hold up the rest. Only where names
+        fail in a row is there a pause between them, longer by 2 s each, since then it may be no name's fault.
         """
-        return (ReadDns(),) if self.failures < ELSEWHERE else (Wake(self.settings.misconfigured),)
+        mine = failure is Failure.MISCONFIGURED
+        why = "the server refuses it: has our key the right to this name?" if mine else "the server fails at it"
+        aside = SetAside(self.cursor, why, self.settings.misconfigured if mine else self.settings.retry_most)
+        in_a_row = self.failures - ELSEWHERE + 1
+        return (aside, ReadDns() if in_a_row <= 0 else Wake(in_a_row * self.settings.retry_most))
 
     def skip(self, sent: int) -> tuple[Effect, ...]:
         """The provider won't ever take this batch as it is: smaller ones, until the bad endpoint stands alone.
