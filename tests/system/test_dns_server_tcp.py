@@ -3,14 +3,18 @@
 import contextlib
 import socket
 import struct
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any, Self
 
 import dns.message
+import dns.query
 import dns.rcode
+import dns.zone
 import pytest
-from dns_server_running import DOMAIN, HERE, Running, new_update, running, settings_in
+from dns_server_running import DOMAIN, HERE, KEY, Running, new_update, running, settings_in
 
 
 @pytest.fixture
@@ -92,9 +96,143 @@ def test_many_silent_connections_do_not_lock_others_out(server: Running) -> None
     with contextlib.ExitStack() as stack:
         silent = [stack.enter_context(connect(server)) for _ in range(30)]
         assert server.ask(DOMAIN, "SOA", tcp=True).rcode() == dns.rcode.NOERROR
-        assert len(server.server._connections) <= 8
+        assert len(server.server.connections) <= 8
         with pytest.raises((EOFError, ConnectionResetError)):
             take(silent[0])
+
+
+def signed() -> bytes:
+    """One query signed with the server's key, as TCP carries it."""
+    query = dns.message.make_query(DOMAIN, "SOA")
+    query.use_tsig(KEY)
+    wire = query.to_wire()
+    return struct.pack("!H", len(wire)) + wire
+
+
+def ask_signed(sock: socket.socket) -> bool:
+    """A signed question on a connection; whether it was answered."""
+    try:
+        sock.sendall(signed())
+        return len(exactly(sock, struct.unpack("!H", exactly(sock, 2))[0])) > 12
+    except (OSError, EOFError):
+        return False
+
+
+class Flood:
+    """Clients that ask without end and never read; who is cut off comes again at once."""
+
+    def __init__(self, port: int, count: int) -> None:
+        self.port = port
+        self.over = threading.Event()
+        self.cut_off = 0
+        self.threads = [threading.Thread(target=self.ask, daemon=True) for _ in range(count)]
+
+    def __enter__(self) -> Self:
+        for thread in self.threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.over.set()
+        for thread in self.threads:
+            thread.join(10)
+
+    def ask(self) -> None:
+        questions = framed() * 100
+        while not self.over.is_set():
+            with contextlib.suppress(OSError), socket.socket() as sock:
+                sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1024)
+                sock.settimeout(0.2)
+                sock.connect((HERE, self.port))
+                while not self.over.is_set():
+                    with contextlib.suppress(TimeoutError):
+                        sock.sendall(questions)
+            self.cut_off += 1
+
+
+def test_clients_that_ask_without_end_and_never_read_lock_nobody_out(tmp_path: Path) -> None:
+    """With the places full of them enactors got no transfer, and an emptied endpoint stayed empty until they left."""
+    with running(settings_in(tmp_path, tcp_connections_max=8)) as server, connect(server) as kept:
+        assert ask_signed(kept)
+        with Flood(server.port, 16) as flood:
+            while flood.cut_off < 8:  # the places are taken, and given up
+                time.sleep(0.01)
+            for _ in range(20):
+                look(server, kept)
+
+
+def look(server: Running, kept: socket.socket) -> None:
+    """Who has signed, who comes to sign and who comes without a key are all answered."""
+    assert ask_signed(kept), "a connection that has signed keeps its place"
+    with connect(server) as new:
+        assert ask_signed(new), "who comes with our key finds one"
+    assert server.ask(DOMAIN, "SOA", tcp=True).rcode() == dns.rcode.NOERROR
+    assert len(server.server.connections) <= 8
+
+
+def test_who_has_our_key_keeps_its_place_and_the_address_with_most_places_gives_one_up(tmp_path: Path) -> None:
+    """A secondary at another address must not suffer for the many of one."""
+    with (
+        running(settings_in(tmp_path, tcp_connections_max=8)) as server,
+        connect(server) as writer,
+        contextlib.ExitStack() as stack,
+    ):
+        assert ask_signed(writer)
+        other = stack.enter_context(socket.create_connection((HERE, server.port), 5, ("127.0.0.2", 0)))
+        for _ in range(30):
+            stack.enter_context(connect(server))
+        other.sendall(framed())
+        assert take(other).rcode() == dns.rcode.NOERROR
+        assert ask_signed(writer)
+
+
+def test_who_sends_many_questions_ahead_waits_its_turn(tmp_path: Path) -> None:
+    """RFC 7766 section 6.2.1.1: else one client's thousand questions come before another's one."""
+    with running(settings_in(tmp_path)) as server, connect(server) as many, connect(server) as one:
+        for sock in (many, one):
+            sock.sendall(framed())
+            take(sock)
+        order: list[int] = []
+        handler = server.server.handler
+        now = handler.now
+
+        def seen(message: bytes, *rest: Any, **more: Any) -> Any:
+            order.append(len(message))
+            return now(message, *rest, **more)
+
+        handler.now = seen  # type: ignore[method-assign]
+        name = f"one-question.{DOMAIN}"
+        held = threading.Event()
+        server.loop.call_soon_threadsafe(held.wait, 5)
+        many.sendall(framed() * 400)
+        one.sendall(framed(name))
+        held.set()
+        assert take(one).rcode() == dns.rcode.NXDOMAIN
+        assert order.index(len(framed(name)) - 2) < 20
+
+
+def test_transfers_left_unread_keep_no_writer_waiting(tmp_path: Path) -> None:
+    """Few whole transfers run at a time; those of the listed addresses have no claim on those of our key."""
+    with running(settings_in(tmp_path, tcp_idle_s=60.0, transfer=(HERE,))) as server, contextlib.ExitStack() as stack:
+        for start in range(10):
+            update = new_update()
+            for index in range(200):
+                update.add(f"host{start}-{index}", 30, "TXT", f'"{"x" * 250}"')
+            assert server.update(update, tcp=True) == "NOERROR"
+        for _ in range(12):
+            sock = stack.enter_context(socket.socket())
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            sock.connect((HERE, server.port))
+            sock.sendall(framed(DOMAIN, "AXFR") * 30)  # more than any socket buffers
+        before = -1
+        while before != (sent := server.server.counters.transfers.get("axfr", 0)):  # until their buffers are full
+            before = sent
+            time.sleep(0.3)
+        query = dns.message.make_query(DOMAIN, "AXFR")
+        query.use_tsig(KEY)
+        zone = dns.zone.Zone(DOMAIN)
+        dns.query.inbound_xfr(HERE, zone, query, port=server.port, timeout=10, lifetime=20)
+        assert len(zone.nodes) > 2000
 
 
 @pytest.mark.parametrize("junk", [b"\0\0", b"\0\5hello", b"\xff\xff" + b"z" * 65_535, b"\0\x0c" + b"\xff" * 12])

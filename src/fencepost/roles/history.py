@@ -41,7 +41,7 @@ class Following:
         self.identity = ""
 
     async def new(self, most: int) -> Sequence[HistoryRow]:
-        """The lines that came since the last call, oldest first; the newest ``most`` of them. Raises a ``PortError``."""
+        """The lines that came since the last call, oldest first; at most the newest ``most``. Raises ``PortError``."""
         identity = (await self.store.head()).store
         if self.identity not in ("", identity):
             self.seen = 0

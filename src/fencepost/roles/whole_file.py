@@ -4,7 +4,7 @@ from pathlib import Path
 
 
 def replace_whole(path: Path, body: bytes) -> None:
-    """Put ``body`` in the file's place. Raises ``OSError``, the old one kept and nothing of the new left lying about."""
+    """Put ``body`` in the file's place. Raises ``OSError``, the old one kept and nothing of the new."""
     new = path.with_suffix(".new")
     try:
         new.write_bytes(body)

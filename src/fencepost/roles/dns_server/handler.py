@@ -101,10 +101,16 @@ class Handler:
         self._draw = draw or draw_numbers
         self._kept = Kept()
         self._writing = asyncio.Lock()
-        self._sending = asyncio.Semaphore(_WHOLE_TRANSFERS_MAX)
+        # Two gates: transfers that a client without our key leaves unread must not keep a writer's waiting.
+        self._sending = {signed: asyncio.Semaphore(_WHOLE_TRANSFERS_MAX) for signed in (False, True)}
 
-    def now(self, message: bytes, source: str, *, tcp: bool = False) -> bytes | Later | None:
-        """The reply to a message, None if it gets none, or what is to be run later. Never raises."""
+    def now(
+        self, message: bytes, source: str, *, tcp: bool = False, signed: Callable[[], None] = lambda: None
+    ) -> bytes | Later | None:
+        """The reply to a message, None if it gets none, or what is to be run later. Never raises.
+
+        ``signed`` is called for a message that one of our keys has signed.
+        """
         if message[2:12] in _ORDINARY and not tcp:
             kept = self._kept.by_key.get(message[12:].lower())
             if kept is not None:
@@ -114,7 +120,7 @@ class Handler:
             self._counters.dropped += 1
             return None
         try:
-            return self._first_look(message, source, tcp)
+            return self._first_look(message, source, tcp, signed)
         except Malformed:
             self._counters.malformed += 1
             self._counters.formerr += 1
@@ -129,7 +135,8 @@ class Handler:
             if work.request.opcode == UPDATE:
                 yield await self._update(work)
             else:
-                gate = self._sending if work.request.rtype == AXFR else contextlib.nullcontext()
+                whole_one = work.request.rtype == AXFR
+                gate = self._sending[work.signer is not None] if whole_one else contextlib.nullcontext()
                 async with gate, contextlib.aclosing(self._send(work)) as parts:
                     async for message in parts:
                         yield message
@@ -140,7 +147,7 @@ class Handler:
             self._fault()
             yield self._signed(respond(work.request, SERVFAIL), work.signer)
 
-    def _first_look(self, message: bytes, source: str, tcp: bool) -> bytes | Later | None:
+    def _first_look(self, message: bytes, source: str, tcp: bool, signed: Callable[[], None]) -> bytes | Later | None:
         opcode = message[2] >> 3 & 0xF
         if opcode not in (QUERY, NOTIFY, UPDATE):
             self._counters.other += 1
@@ -159,6 +166,7 @@ class Handler:
                     count(self._counters.updates, "NOTAUTH")
                 return checked.reply
             signer = checked
+            signed()
         answer = self._dispatch(request, signer)
         return self._signed(answer, signer) if isinstance(answer, bytes) else answer
 

@@ -2,8 +2,8 @@
 
 UDP is a plain non-blocking socket with a reader on the loop, up to 64 messages a wake-up: half the cost of a datagram
 transport. TCP takes many questions on a connection (RFC 7766). A message has to arrive within seconds of its first
-byte, a connection may idle for ten, and at the limit of connections the one idle longest makes room: opening many and
-saying nothing locks nobody out.
+byte, an answer to be read within ten, a connection may idle as long, and at the limit of connections the worst one
+makes room (:mod:`.connections`): neither silence nor answers left unread lock out who has our key.
 """
 
 import asyncio
@@ -17,10 +17,11 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from fencepost.core.dns_numbers import AAAA, HEADER_BYTES, NAME_BYTES_MAX, NS, SOA, A
+from fencepost.core.dns_numbers import AAAA, NAME_BYTES_MAX, NS, SOA, A
 from fencepost.ports import Misconfigured, PortError
 
 from .answers import Draw
+from .connections import Connections
 from .contents import Change, Contents, Node, RecordSet, find, record_wire, soa_serial, with_serial
 from .counters import Counters
 from .file import DomainFile
@@ -38,6 +39,8 @@ _WAKE_MESSAGES = 64
 _LATER_MAX = 64
 _PORT_TRIES = 32
 _RECEIVE_BYTES = 4 << 20  # room for a burst while an update is planned
+_SEND_BYTES = 128 << 10  # what a connection's client may leave unread in the system's buffer
+_BACKLOG = 512
 
 
 class DnsServer:
@@ -63,7 +66,7 @@ class DnsServer:
         self.domains: dict[bytes, Contents] = {}
         self._notices = Notices(settings, self.counters, lambda apex: self.domains[apex].soa)
         self._work: set[asyncio.Task[None]] = set()
-        self._connections: dict[asyncio.Task[None], _Connection] = {}
+        self.connections = Connections(settings, self.counters)
         self._stack = contextlib.AsyncExitStack()
         self.handler: Handler
 
@@ -85,6 +88,7 @@ class DnsServer:
                 wall=self._wall,
                 draw=self._draw,
             )
+            self.connections.handler = self.handler
             for apex in self._apexes:
                 await self._load(file, apex)
             udp, tcp = _bind(self._host, self._wanted_port)
@@ -93,7 +97,7 @@ class DnsServer:
             loop = asyncio.get_running_loop()
             loop.add_reader(udp, self._read, udp)
             stack.callback(loop.remove_reader, udp)
-            server = await asyncio.start_server(self._connected, sock=tcp, limit=1 << 17)
+            server = await asyncio.start_server(self.connections.take, sock=tcp, limit=1 << 17, backlog=_BACKLOG)
             stack.push_async_callback(self._end_work)
             stack.callback(server.close)
             stack.push_async_callback(self._notices.stop)
@@ -178,85 +182,11 @@ class DnsServer:
                 except OSError:
                     self.counters.dropped += 1
 
-    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self.counters.connections += 1
-        self._make_room()
-        task = asyncio.current_task()
-        assert task is not None  # start_server runs this as a task  # noqa: S101
-        connection = _Connection(self, reader, writer)
-        self._connections[task] = connection
-        try:
-            await connection.serve()
-        except (TimeoutError, OSError, asyncio.IncompleteReadError):
-            self.counters.connections_closed_early += 1
-        except asyncio.CancelledError:
-            self.counters.connections_closed_early += 1  # made room, or the server stops
-        finally:
-            self._connections.pop(task, None)
-            writer.transport.abort() if connection.broken else writer.close()
-
-    def _make_room(self) -> None:
-        if len(self._connections) < self.settings.tcp_connections_max:
-            return
-        task, connection = min(self._connections.items(), key=lambda item: (item[1].busy, item[1].since))
-        connection.broken = True
-        del self._connections[task]  # at once, or the next one would pick it again
-        task.cancel()
-
     async def _end_work(self) -> None:
-        for connection in self._connections.values():
-            connection.broken = True
-        tasks = [*self._work, *self._connections]
-        for task in tasks:
+        for task in self._work:
             task.cancel()
+        tasks = [*self._work, *self.connections.end()]
         await asyncio.gather(*tasks, return_exceptions=True)
-
-
-class _Connection:
-    """One TCP connection: questions answered in turn."""
-
-    def __init__(self, server: DnsServer, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._server = server
-        self._reader = reader
-        self._writer = writer
-        self.since = time.monotonic()
-        self.busy = False
-        self.broken = True
-
-    async def serve(self) -> None:
-        """Answer until the client leaves. Raises TimeoutError, OSError or IncompleteReadError if it is cut off."""
-        settings, handler = self._server.settings, self._server.handler
-        peer = self._writer.get_extra_info("peername")
-        if peer is None:  # reset before it could be asked who it is, as probes do
-            raise ConnectionResetError
-        source = peer[0]
-        while True:
-            self.busy, self.since = False, time.monotonic()
-            async with asyncio.timeout(settings.tcp_idle_s):
-                first = await self._reader.read(1)
-            if not first:
-                self.broken = False
-                return
-            async with asyncio.timeout(settings.tcp_message_s):
-                size = first[0] << 8 | (await self._reader.readexactly(1))[0]
-                message = await self._reader.readexactly(size)
-            if size < HEADER_BYTES:
-                self._server.counters.dropped += 1
-                return
-            self.busy = True
-            reply = handler.now(message, source, tcp=True)
-            if isinstance(reply, bytes):
-                await self._write(reply)
-            elif reply is not None:
-                async with contextlib.aclosing(handler.later(reply)) as parts:
-                    async for part in parts:
-                        await self._write(part)
-
-    async def _write(self, reply: bytes) -> None:
-        """One message out; a client that doesn't take it within the idle time-out is cut off."""
-        self._writer.write(len(reply).to_bytes(2, "big") + reply)
-        async with asyncio.timeout(self._server.settings.tcp_idle_s):
-            await self._writer.drain()
 
 
 async def run(settings: DnsServerSettings) -> None:
@@ -319,6 +249,7 @@ def _bind(host: str, port: int) -> tuple[socket.socket, socket.socket]:
             udp.setblocking(False)
             udp.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _RECEIVE_BYTES)
             tcp.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            tcp.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BYTES)  # its connections inherit it
             if family == socket.AF_INET6:
                 for sock in (udp, tcp):  # or IPv4 clients would come as ::ffff:192.0.2.1, which is in no list
                     sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
