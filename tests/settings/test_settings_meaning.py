@@ -112,6 +112,20 @@ def test_cautions_of_a_real_provider() -> None:
     ]
 
 
+def test_more_addresses_than_bind_takes_is_said_before_any_write() -> None:
+    """BIND answers SERVFAIL to the 101st record of a type: the whole UPDATE, whatever else is in it, and for ever."""
+    real = HEAD.replace('"embedded"', '"rfc2136"\nserver = "192.0.2.53"\nkey = { env = "K" }')
+    said = {
+        count: cautions(text({"a": count, "b": 1, "c": 1}, head=real), {"K": "hmac-sha256:k:c2VjcmV0"})
+        for count in (98, 99)
+    }
+    assert said[98] == []
+    assert said[99] == [
+        "8: warning: pool web has 101 addresses of one family, and BIND takes 100 records of a type at a name: "
+        "raise its max-records-per-type, or make two endpoints"
+    ]
+
+
 def region(source: str) -> Region:
     found = judge(source, "region.toml", {}).region
     assert found is not None

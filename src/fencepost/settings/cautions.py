@@ -12,6 +12,9 @@ TTL_LONG_S = 300
 CHECKERS_MIN = 3
 """A verdict takes two fresh votes; with three checkers one may be down or cut off."""
 
+RECORDS_BIND_TAKES = 100
+"""BIND 9.18.28 and later, max-records-per-type: one more and it answers SERVFAIL to the whole UPDATE."""
+
 
 def note_cautions(region: Region, notes: Notes) -> None:
     """Note each thing about a region that its owner may not expect."""
@@ -62,6 +65,19 @@ def _pool(region: Region, pool: Pool, notes: Notes) -> None:
             notes.odd(inner[0].line, text)
     if region.dns.server and len({target.counts for target in pool.targets}) > 1:
         text = f"{region.dns.server} answers all addresses alike: weights of pool {pool.name} count for the limits only"
+        notes.odd(pool.line, text)
+    if region.dns.server:
+        _many(pool, notes)
+
+
+def _many(pool: Pool, notes: Notes) -> None:
+    families = [ipaddress.ip_address(target.address).version for target in pool.targets]
+    most = max(families.count(4), families.count(6))
+    if most > RECORDS_BIND_TAKES:
+        text = (
+            f"pool {pool.name} has {most} addresses of one family, and BIND takes {RECORDS_BIND_TAKES} records of a type "
+            "at a name: raise its max-records-per-type, or make two endpoints"
+        )
         notes.odd(pool.line, text)
 
 
