@@ -75,8 +75,8 @@ def _many(pool: Pool, notes: Notes) -> None:
     most = max(families.count(4), families.count(6))
     if most > RECORDS_BIND_TAKES:
         text = (
-            f"pool {pool.name} has {most} addresses of one family, and BIND takes {RECORDS_BIND_TAKES} records of a type "
-            "at a name: raise its max-records-per-type, or make two endpoints"
+            f"pool {pool.name} has {most} addresses of one family, and BIND takes {RECORDS_BIND_TAKES} records "
+            "of a type at a name: raise its max-records-per-type, or make two endpoints"
         )
         notes.odd(pool.line, text)
 
