@@ -40,6 +40,8 @@ from fencepost.core.store import Head, Order, Plan, Row, Wanted
 from fencepost.core.zone import lacks_family
 
 BLANK = Head("")
+SHOWN_MOST = 6
+"""So many addresses a plan's line names; of more it says how many."""
 
 
 class PlannerSettings(Struct, frozen=True, gc=False):
@@ -315,9 +317,28 @@ def difference(old: Row | None, new: Row, wanted: Wanted | None) -> str:
     if old.hold is not None and new.hold is None:
         return f"{old.hold.kind} released"
     if (old.content.a, old.content.aaaa) != (new.content.a, new.content.aaaa):
-        return why or "other addresses"
+        return moved(old.content.addresses, new.content.addresses, back=why.startswith("brings back"))
     if old.content.weights != new.content.weights:
         return "a shift of weights"
     if old.content.ttl != new.content.ttl:
         return f"ttl {old.content.ttl} s -> {new.content.ttl} s"
     return "as wanted"
+
+
+def moved(old: tuple[str, ...], new: tuple[str, ...], *, back: bool) -> str:
+    """Every address that comes or goes, in words; of many their number and the first few.
+
+    By what the rows say, not by the last move of the pool: several may lie between two plans. ``back``: those that come
+    have been in service before.
+    """
+    gone, came = [each for each in old if each not in set(new)], [each for each in new if each not in set(old)]
+    parts = [f"takes out {listed(gone)}"] if gone else []
+    parts += [f"{'brings back' if back else 'adds'} {listed(came)}"] if came else []
+    return ", ".join(parts)
+
+
+def listed(addresses: list[str]) -> str:
+    """Some addresses, or how many and the first."""
+    if len(addresses) <= SHOWN_MOST:
+        return ", ".join(addresses)
+    return f"{len(addresses)} targets: {', '.join(addresses[:SHOWN_MOST])}, ..."
