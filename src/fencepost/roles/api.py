@@ -5,6 +5,7 @@ lies in a file only its user can read, made on the first start.
 
 It must answer when it is needed most, so it depends on nothing while answering: a task gathers a document each second,
 each source with a time limit of its own, and a request that finds the next one slow in coming gets the last, aged.
+Callers who don't finish what they began give up their places (:mod:`~fencepost.roles.http_server`).
 The observer runs beside it, in the same loop.
 
 Awkward truth: whoever can reach the port reads the region's state, addresses and reasons included.
@@ -14,9 +15,8 @@ import asyncio
 import contextlib
 import hmac
 import logging
-import socket
 import time
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +25,7 @@ import msgspec
 from fencepost.core.store import Order
 from fencepost.ports import DnsPort, HistoryRow, Misconfigured, PortError, Refused, StorePort, Unavailable
 from fencepost.roles import overrides
+from fencepost.roles.http_server import serve
 from fencepost.roles.observer import Observer, ObserverSettings, Witness, run_observer
 from fencepost.roles.status.document import Status, encode, instant, status_schema, when
 from fencepost.roles.status.gather import Gatherer, load_processes
@@ -314,29 +315,6 @@ async def write_down(store: StorePort | None, notes: "asyncio.Queue[Broken]") ->
             except PortError as error:
                 log.debug("history not stored: %s", error)
                 await asyncio.sleep(1)
-
-
-async def serve(app: "Starlette", listening: socket.socket) -> None:
-    """Serve HTTP on a listening socket, until cancelled. Signals stay the process's own business."""
-    import uvicorn
-
-    class Server(uvicorn.Server):
-        @contextlib.contextmanager
-        def capture_signals(self) -> Iterator[None]:
-            yield
-
-    config = uvicorn.Config(
-        app, log_config=None, access_log=False, lifespan="off", server_header=False, timeout_graceful_shutdown=1
-    )
-    server = Server(config)
-    serving = asyncio.create_task(server.serve(sockets=[listening]))
-    try:
-        await asyncio.shield(serving)
-    except asyncio.CancelledError:
-        server.should_exit = True
-        with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(serving, 3)
-        raise
 
 
 def observer_settings(region: Region) -> ObserverSettings:
