@@ -91,6 +91,10 @@ def test_the_rest_of_a_row_hangs_under_its_last_column() -> None:
         "                               127.0.2.2 (30864)",
     ]
     assert fitted("some words that are no table", 26) == ["some words that are no", "  table"]
+    assert fitted("It then follows the hold's end:  fencepost resume api.example.test", 40) == [
+        "It then follows the hold's end:",
+        "  fencepost resume api.example.test",
+    ]
     assert fitted("  try      fencepost drain 127.0.2.1", 20) == ["  try      fencepost drain 127.0.2.1"]
 
 

@@ -24,7 +24,7 @@ HISTORY = (
 
 EXPLAINED = """\
 api.example.test   gen 9, live as planned; marker ours, read 2 s ago; 3 in, 1 kept, 2 out
- in    127.0.1.2 (a)   127.0.2.2 (b)   127.0.3.2 (c)                3 of 3 checkers pass
+ in    127.0.1.2 (a)  127.0.2.2 (b)  127.0.3.2 (c)       3 of 3 checkers pass
  out   127.0.2.1 (b)  dead since 20:04:11
          votes   0 of 3 healthy (18 % or less = dead); connection refused
          limit   allowed: 1 of 6 out is within max_out; budget 2.0 -> 1.0

@@ -18,11 +18,16 @@ ENDLESS = 1 << 20
 LEAST = 24
 """Columns that wrapped text keeps at least, before it moves to the left."""
 
+DEEP = 4
+"""A line that begins so far in goes on under a column already."""
+
 _STYLE = re.compile(r"\x1b\[[0-9;]*m")
 _WORD = re.compile(r"( *)([^ ]+(?: \((?:pid )?(?:\d+|down)\))?)")
 """A word and the spaces before it; a process's number stays with whose it is."""
 _PASTE = re.compile(r"(?:try|back|To do it:) +(?:\S*fencepost|kill|dig|cat|ls|tail|df|journalctl|systemctl) ")
 """What is there to be pasted."""
+_COMMAND = re.compile(r":  +(\S*fencepost [a-z].*)$")
+"""What is there to be pasted, after its own introduction."""
 
 
 def width(stream: TextIO) -> int:
@@ -56,6 +61,10 @@ def fitted(line: str, columns: int, hang: int | None = None) -> list[str]:
     """
     if cells(line) <= columns or _PASTE.match(_STYLE.sub("", line).lstrip()):
         return [line]
+    if command := _COMMAND.search(line):
+        rows = fitted(line[: command.start(1)].rstrip(), columns, hang)
+        whole = f"{rows[-1]}  {command[1]}"
+        return [*rows[:-1], whole] if cells(whole) <= columns else [*rows, f"  {command[1]}"]
     hang = hanging(line, columns) if hang is None or columns - hang < LEAST else hang
     rows, at = [""], 0
     for gap, word in _WORD.findall(line):
@@ -73,8 +82,9 @@ def hanging(line: str, columns: int) -> int:
     """Where the rest of a line hangs: under its last column that leaves room, else a little in."""
     plain = _STYLE.sub("", line)
     indent = len(plain) - len(plain.lstrip())
+    prose = indent if indent >= DEEP else indent + 2
     starts = [cells(plain[: found.end()]) for found in re.finditer(r"(?<=\S) {2,}(?=\S)", plain)]
-    return max([at for at in starts if columns - at >= LEAST], default=min(indent + 2, max(0, columns - LEAST)))
+    return max([at for at in starts if columns - at >= LEAST], default=min(prose, max(0, columns - LEAST)))
 
 
 def beside(head: str, text: str, columns: int) -> list[str]:

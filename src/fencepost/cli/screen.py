@@ -77,10 +77,32 @@ def pool_line(pool: PoolStatus, status: Status) -> str:
         if flag:
             text += f"; {styled(word, 'yellow')}"
     if pool.mode not in (None, "enabled"):
-        text += f"; {styled(str(pool.mode), 'yellow')}"
+        text += f"; {styled(mode_text(pool, status), 'yellow')}"
     elif status.mode != "enabled":
         text += f"; {styled(status.mode, 'yellow')}"
     return f" POOL {pool.name}  {text}"
+
+
+def mode_text(pool: PoolStatus, status: Status) -> str:
+    """A pool's mode: as the file has it, or as a person's pause makes it."""
+    words = {each.what for each in status.overrides if each.on in (f"pool {pool.name}", "the region")}
+    if pool.mode == "disabled" and "pause" in words:
+        return "paused"
+    return "observed" if pool.mode == "observe" and "observe" in words else str(pool.mode)
+
+
+def out_lines(status: Status, columns: int = ENDLESS) -> list[str]:
+    """The targets that are out, once for all endpoints that say the same of them."""
+    said: dict[str, list[str]] = {}
+    for each in status.endpoints:
+        text = ", ".join(f"{gone.address} {gone.reason}" for gone in each.out)
+        said.setdefault(text, []).append(each.name)
+    said.pop("", None)
+    found = []
+    for text, names in said.items():
+        whose = f" ({', '.join(names[:3])}{', …' if len(names) > 3 else ''})" if len(said) > 1 else ""
+        found += beside(" OUT   ", f"{text}{whose}", columns)
+    return found
 
 
 def known(value: float | None) -> str:
@@ -135,12 +157,12 @@ def problem_lines(status: Status, columns: int = ENDLESS) -> list[str]:
 
 def override_lines(status: Status) -> list[str]:
     """What persons said, and until when."""
-    lines = []
+    rows = []
     for each in status.overrides:
         until = f"until {moment(instant(each.until))}" if each.until else "until you resume it"
         who = f"; by {each.by}: {each.reason}" if each.by else ""
-        lines.append(f" {each.what:<9} {each.on}  {until}{who}")
-    return lines
+        rows.append((each.what, each.on, until + who))
+    return table(rows)
 
 
 def other_role_lines(status: Status) -> list[str]:
@@ -189,7 +211,7 @@ def status_lines(status: Status, now: Instant, columns: int = ENDLESS) -> list[s
     lines += problem_lines(status, columns)
     if status.endpoints:
         lines += endpoint_table(status, now, counts, columns)
-    lines += [pool_line(pool, status) for pool in status.pools]
+    lines += [*out_lines(status, columns), *(pool_line(pool, status) for pool in status.pools)]
     if status.roles:
         lines += zone_table(status, columns=columns)
     lines += other_role_lines(status)

@@ -13,7 +13,7 @@ from fencepost.cli.layout import table, width
 from fencepost.cli.looking import SOURCES, from_api, without_api
 from fencepost.cli.regions import region_of, shown
 from fencepost.cli.talk import Talk, talk_about
-from fencepost.cli.terminal import interactive, note, say, styled
+from fencepost.cli.terminal import CLEAR, interactive, note, say, styled
 from fencepost.core.instant import Duration
 from fencepost.ports import PortError, Unavailable
 from fencepost.roles.status.document import Status, encode, status_schema
@@ -97,7 +97,7 @@ def watching(region: Region, patience: Duration, *, as_json: bool) -> int:
                 last = 3
             else:
                 if interactive() and not as_json:
-                    print("\x1b[H\x1b[2J", end="")
+                    print(CLEAR, end="")
                 tell(found, as_json=as_json)
                 last = 1 if found.verdict == "attention" else 0
             time.sleep(EVERY_S)
@@ -119,7 +119,7 @@ def role_lines(found: Status) -> list[str]:
         )
         for role in found.roles
     ]
-    lines = table(rows)
+    lines = table(rows, columns=width(sys.stdout), drop=(5, 4, 3))
     return [styled(lines[0], "bold"), *lines[1:]] if found.roles else []
 
 
@@ -140,8 +140,8 @@ def explain_settings(region: Region, flag: str | None, found: Status) -> None:
     if found.config.rejected_at:
         say(f" refused   {found.config.rejected_at}: {found.config.rejected_for}")
     say(f" store     {region.store.kind}, {shown(Path(region.store.path))}")
-    by = "$STATE_DIRECTORY" if os.environ.get("STATE_DIRECTORY") else "beside the file"
-    say(f" state     {shown(assembly.state_folder(region))} (by {by})")
+    by = "by $STATE_DIRECTORY" if os.environ.get("STATE_DIRECTORY") else "beside the file"
+    say(f" state     {shown(assembly.state_folder(region))} ({by})")
     say(f" API       http://{region.api.listen}")
     for name in sorted(os.environ):
         if name.startswith("FENCEPOST_") and name != VARIABLE:

@@ -13,6 +13,8 @@ from fencepost.settings.units import spoken
 STYLES = {"bold": "1", "dim": "2", "red": "1;31", "yellow": "33", "green": "32", "cyan": "36"}
 _PLAIN = str.maketrans({"·": "-", "×": "x", "–": "-", "→": "->", "…": "...", "█": "#"})
 _LOCAL = "FENCEPOST_LOCAL"
+CLEAR = "\x1b[H\x1b[K\x1b[2;1H\x1b[J\x1b[H"
+"""Erases what a terminal shows, in two parts: of a screen that is erased whole, terminals keep a copy to scroll to."""
 YEARS_END_S = 253_402_300_800
 BEYOND = "beyond year 9999"
 """Shown for a time that no calendar has: whatever lies in a store must not stop who looks at it."""

@@ -14,11 +14,9 @@ from collections import deque
 from typing import Any, TextIO
 
 from fencepost.cli.layout import STANDARD, cropped, fitted
-from fencepost.cli.terminal import writable
+from fencepost.cli.terminal import CLEAR, writable
 
 HIDE, SHOW, ERASE = "\x1b[?25l", "\x1b[?25h", "\x1b[J"
-CLEAR = "\x1b[H\x1b[K\x1b[2;1H\x1b[J\x1b[H"
-"""Erases row by row: told to erase the whole screen, terminals keep a copy in their scroll-back."""
 KEPT = 200
 """Event lines that can be drawn again."""
 

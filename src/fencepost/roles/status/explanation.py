@@ -82,10 +82,11 @@ def plan_of(each: Item) -> str:
 def side_by_side(items: list[Item]) -> list[str]:
     """Targets in service, three to a line, those with the same votes together."""
     lines: list[str] = []
+    wide = max((len(placed(each)) for each in items), default=0) + 2
     for text in dict.fromkeys(each.text for each in items):
         alike = [placed(each) for each in items if each.text == text]
         for at in range(0, len(alike), 3):
-            cells = "".join(f"{cell:<16}" for cell in alike[at : at + 3])
+            cells = "".join(f"{cell:<{wide}}" for cell in alike[at : at + 3])
             label = " in    " if not lines else " " * 7
-            lines.append(f"{label}{cells}".ljust(68) + text if at == 0 else f"{label}{cells}".rstrip())
+            lines.append(f"{label}{cells}".ljust(57) + text if at == 0 else f"{label}{cells}".rstrip())
     return lines

@@ -1,0 +1,40 @@
+"""``up`` as a person sees it: on a terminal that gets another size, with lines to paste that are tried."""
+
+import fcntl
+import os
+import re
+import signal
+import struct
+import termios
+from pathlib import Path
+
+import pytest
+from regions import RunningRegion
+from terminals import Typed
+
+from fencepost.cli.terminal import CLEAR
+
+
+@pytest.mark.timeout(120)
+def test_the_panel_survives_another_size_and_a_kill_and_gives_the_terminal_back(tmp_path: Path) -> None:
+    """Resizing left ghosts; a killed target's number stood there for 80 s; and nothing typed may stay unseen."""
+    region = RunningRegion(tmp_path, name="screen")
+    with Typed(tmp_path, "up", "--sample", "--config", str(region.config)) as typed:
+        typed.until("TRY, IN ANOTHER TERMINAL", 40)
+        assert not termios.tcgetattr(typed.ours)[3] & termios.ECHO
+        found = re.search(r"\n kill (\d+) ", typed.until("sleep"))
+        assert found is not None
+        os.kill(int(found[1]), signal.SIGKILL)
+        typed.until(" is down)")
+        fcntl.ioctl(typed.ours, termios.TIOCSWINSZ, struct.pack("4H", 40, 60, 0, 0))
+        typed.until(CLEAR)
+        drawn = typed.until("dev wipe") + typed.until("dev wipe")
+        assert f"kill {found[1]} " not in drawn
+        assert "WRITTEN BY" not in drawn.rpartition("ENDPOINT")[2], "it doesn't fit any more"
+        assert all(len(re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", row)) <= 60 for row in drawn.split("\r\n"))
+        typed.type("\x03")
+        code, shown = typed.ended(20)
+        assert code == 0
+        assert "stopped in " in shown
+        assert "\x1b[?25h" in shown, "the cursor is back"
+        assert termios.tcgetattr(typed.ours)[3] & termios.ECHO
