@@ -95,12 +95,8 @@ def explore(
     try:
         if as_was or guards:
             refuse_together("--guards" if guards else "--as-was", flags)
-            return explore_as_was(given(sizes), most, guards, symmetry, json)
-        if plans is not None:
-            refuse_together("--plans", {"inputs": inputs})
-            flags["inputs"] = plans - 1
-        flags |= {"enactors": enactors, "endpoints": endpoints, "most": most}
-        return explore_shipping(given(flags), symmetry, json)
+            return explore_incident(given(sizes), most, guards, symmetry, json)
+        return explore_shipping(flags | sizes | {"most": most}, symmetry, json)
     except ValueError as error:
         raise Misconfigured(str(error), hint="fencepost explore --help") from None
 
@@ -121,9 +117,12 @@ def explore_shipping(flags: dict[str, Any], symmetry: bool, json: bool) -> int:
     from fencepost.explorer import command
     from fencepost.explorer.result import document, tell, together
 
-    words = str(flags.pop("moves", "each")).split(",")
-    moves = tuple(word.strip() for word in words)
-    results = command.explore(**flags, moves=moves, symmetry=symmetry, progress=Progress())
+    plans = flags.pop("plans")
+    if plans is not None:
+        refuse_together("--plans", {"inputs": flags["inputs"]})
+        flags["inputs"] = plans - 1
+    moves = tuple(word.strip() for word in (flags.pop("moves") or "each").split(","))
+    results = command.explore(**given(flags), moves=moves, symmetry=symmetry, progress=Progress())
     if json:
         say(json_text.dumps({**together(results), "results": [document(result) for result in results]}))
     else:
@@ -134,7 +133,7 @@ def explore_shipping(flags: dict[str, Any], symmetry: bool, json: bool) -> int:
     return 1 if any(result.verdict == "violated" for result in results) else 0
 
 
-def explore_as_was(sizes: dict[str, int], most: int | None, guards: bool, symmetry: bool, json: bool) -> int:
+def explore_incident(sizes: dict[str, int], most: int | None, guards: bool, symmetry: bool, json: bool) -> int:
     """October 2025. Raises ``ValueError`` for a size out of range, or a bound too small to call anything safe."""
     from fencepost.explorer.explore import MOST, Explorer
     from fencepost.incident import race

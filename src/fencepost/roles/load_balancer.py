@@ -17,8 +17,9 @@ import msgspec
 
 from fencepost.core.effects import Wake
 from fencepost.core.instant import SECOND, Duration
+from fencepost.core.traffic.allowance import why_kept
 from fencepost.core.traffic.load_balancer import LoadBalancer, ReportsRead, WriteMembership
-from fencepost.core.traffic.membership import SERVING, Listing, Membership, Move, State
+from fencepost.core.traffic.membership import MICRO, SERVING, Listing, Member, Membership, Move, Rule, State
 from fencepost.core.traffic.verdict import Beat, CheckerReport
 from fencepost.ports import DnsPort, HistoryRow, Inputs, Misconfigured, PortError, StorePort
 from fencepost.roles import clock
@@ -28,7 +29,7 @@ from fencepost.roles.domains import Domains
 from fencepost.roles.history import tell
 from fencepost.roles.loop import Condition
 from fencepost.roles.overrides import StoredOverride, of_pool, readable
-from fencepost.settings.core_settings import listed_targets, pool_settings
+from fencepost.settings.core_settings import listed_targets, pool_settings, safety_settings
 from fencepost.settings.schema import Pool
 
 log = logging.getLogger(__name__)
@@ -157,7 +158,7 @@ class LoadBalancers:
                 case WriteMembership(expected_version=expected, row=made):
                     wrote = await self.store.put_membership(pool.name, expected, msgspec.json.encode(made))
                     if wrote:
-                        await self.tell(pool.name, row, made)
+                        await self.tell(pool, row, made)
                     await asyncio.sleep(0)
                 case Wake(after=after):
                     wait = after
@@ -197,34 +198,47 @@ class LoadBalancers:
                 addresses.update(live.a, live.aaaa)
         return frozenset(addresses)
 
-    async def tell(self, pool: str, before: Membership | None, after: Membership) -> None:
+    async def tell(self, pool: Pool, before: Membership | None, after: Membership) -> None:
         """History of what this pass moved."""
         known = before.moved if before is not None else 0
         rows = [line for move in after.moves if move.number > known and (line := self.line(pool, move, after))]
         if before is not None and after.suspect and not before.suspect:
-            rows.append(self.history("finding", pool, f"suspect: {after.suspect}; removals are slowed"))
+            rows.append(self.history("finding", pool.name, f"suspect: {after.suspect}; removals are slowed"))
         if before is not None and after.panic != before.panic:
             words = "fail open: too much looks dead at once, nothing is removed" if after.panic else "fail open is over"
-            rows.append(self.history("finding", pool, words))
+            rows.append(self.history("finding", pool.name, words))
         await tell(self.store, rows)
 
-    def line(self, pool: str, move: Move, row: Membership) -> HistoryRow | None:
+    def line(self, pool: Pool, move: Move, row: Membership) -> HistoryRow | None:
         """A move in words; None for what needs no line (a pool's first targets)."""
         serving = sum(member.state in SERVING for member in row.members)
-        if move.after is State.KEPT:
-            return self.history("kept", pool, f"{move.key} dead, KEPT ({move.rule}): {move.cause}")
+        stay = f"{serving} of {len(row.members)} stay"
+        member = next((each for each in row.members if each.key == move.key), None)
+        if move.after is State.KEPT and member is not None:
+            limit = why_kept(member, row, safety_settings(pool.safety), clock.now())
+            return self.history("kept", pool.name, f"{move.key} dead, KEPT, {limit}; {sight(member)}")
         if move.before is State.KEPT and move.after is State.IN:
-            return self.history("back", pool, f"{move.key} passes again; it was kept all the while")
+            return self.history("back", pool.name, f"{move.key} passes again; it was kept all the while")
         if move.before in SERVING and move.after not in SERVING:
+            if move.rule is Rule.FALL and member is not None:
+                left = f"budget {(move.tokens + move.cost) / MICRO:.1f} -> {move.tokens / MICRO:.1f}"
+                return self.history("removed", pool.name, f"{move.key} dead, out: {sight(member)}; {stay}; {left}")
             why = f"{move.rule}: {move.cause}" if move.cause else str(move.rule)
-            return self.history("removed", pool, f"{move.key} out ({why}); {serving} of {len(row.members)} stay")
+            return self.history("removed", pool.name, f"{move.key} out ({why}); {stay}")
         if move.after in SERVING and move.before not in SERVING and move.before is not None:
-            return self.history("back", pool, f"{move.key} back; {serving} of {len(row.members)} in")
+            ramps = "; its weight rises over a minute" if member is not None and member.joined else ""
+            return self.history("back", pool.name, f"{move.key} back; {serving} of {len(row.members)} in{ramps}")
         return None
 
     def history(self, kind: str, pool: str, text: str) -> HistoryRow:
         """A line of history by this load balancer."""
         return HistoryRow(kind, pool, self.name, text, clock.now())
+
+
+def sight(member: Member) -> str:
+    """How a target looks to the checkers."""
+    seen = f"{member.votes.healthy} of {member.votes.fresh} checkers see it healthy"
+    return f"{member.cause}, {seen}" if member.cause else seen
 
 
 async def run_load_balancers(
