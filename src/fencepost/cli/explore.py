@@ -83,14 +83,8 @@ def explore(
     symmetry
         Take states that differ only in the parts' names for one.
     """
-    flags = {
-        "planners": planners,
-        "inputs": inputs,
-        "janitors": janitors,
-        "withdrawals": withdrawals,
-        "stores": stores,
-        "moves": moves,
-    }
+    flags: dict[str, Any] = {"planners": planners, "inputs": inputs, "janitors": janitors}
+    flags |= {"withdrawals": withdrawals, "stores": stores, "moves": moves}
     sizes = {"enactors": enactors, "plans": plans, "endpoints": endpoints}
     try:
         if as_was or guards:
