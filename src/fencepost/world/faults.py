@@ -88,8 +88,20 @@ NINE: tuple[tuple[Fault, ...], ...] = (
 FURTHER: tuple[tuple[Fault, ...], ...] = (
     (Fault.ALTERED,),
     (Fault.UNMARKED, Fault.ADOPT),
+    (Fault.STRANGER, Fault.ADOPT),
     (Fault.STORE_AWAY,),
     (Fault.UNKNOWN,),
     (Fault.BRIEF_REPAIR, Fault.TIME),
+    (Fault.REPAIR, Fault.REPAIR, Fault.RELEASE),
+    (Fault.TORN,),
+    (Fault.TORN_STORE,),
+    (Fault.DRAIN, Fault.RESUME),
+    (Fault.KEEP, Fault.RESUME),
+    (Fault.FILE_LOST, Fault.EMPTIED),
+    (Fault.FILE_OLD, Fault.EMPTIED),
+    (Fault.SLOW_REPAIR, Fault.RELEASE),
+    (Fault.FAST_REPAIR, Fault.RELEASE),
 )
-"""Five more: hand edits that keep or take the marker, a silent store, lost answers, a hold that ends by time."""
+"""Later ones: hand edits that keep or take the marker, a stranger's set, a silent store, lost answers, a hold that ends
+by time, a second repair; reads that aren't one moment, words about targets, local files lost or set back, wrong clocks.
+"""

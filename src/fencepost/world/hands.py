@@ -47,9 +47,9 @@ def by_hand(shared: Shared, at: int, **what: object) -> Shared | None:
 
 
 def newest_row(shared: Shared, at: int) -> Row | None:
-    """The newest row of an endpoint; of two stores' the older, since each knows only of its own."""
-    rows = [row for tables in shared.stores if (row := tables.newest(shared.domain[at].name)) is not None]
-    return min(rows, key=lambda row: row.generation, default=None)
+    """The newest row of an endpoint; of two stores' the older (or none), since each knows only of its own."""
+    rows = [tables.newest(shared.domain[at].name) for tables in shared.stores]
+    return min((row for row in rows if row), key=lambda row: row.generation, default=None) if all(rows) else None
 
 
 def altered(shared: Shared, at: int, **what: object) -> Shared | None:
