@@ -1,16 +1,15 @@
 """``fencepost check``: judge a region.toml. The same code as the start, and it connects to nothing."""
 
 import json as json_text
-import os
 from pathlib import Path
 
 from fencepost.cli.flags import Config, Json
+from fencepost.cli.folder import meant, none_here
 from fencepost.cli.regions import gone_error, missing_file, samples, shown
 from fencepost.cli.terminal import moment, note, say, styled
-from fencepost.ports import Misconfigured, PortError
+from fencepost.ports import PortError
 from fencepost.settings import Region, Report, closing
 from fencepost.settings import check as judged
-from fencepost.settings.lookup import find_config
 
 
 def check(file: str | None = None, /, *, config: Config = None, json: Json = False) -> int:
@@ -24,9 +23,9 @@ def check(file: str | None = None, /, *, config: Config = None, json: Json = Fal
     lost = missing_file(file or config)
     if lost is not None:
         raise gone_error(*lost)
-    found = find_config(file or config, os.environ, Path.cwd(), samples())
+    found = meant(file or config, samples())
     if found is None:
-        raise Misconfigured("no region.toml here", where=str(Path.cwd()), hint="fencepost init    writes one")
+        raise none_here()
     report = judged(shown(found.path))
     loaded = loaded_at(found.path, report.region)
     if json:

@@ -5,10 +5,11 @@ import shutil
 from importlib import resources
 from pathlib import Path
 
+from fencepost.cli.folder import GONE, gone, here, meant, none_here
 from fencepost.cli.terminal import note
 from fencepost.ports import Misconfigured
 from fencepost.settings import Region, SettingsError, load
-from fencepost.settings.lookup import SAMPLE, find_config, start_words
+from fencepost.settings.lookup import SAMPLE, start_words
 
 SAMPLE_FOLDER = SAMPLE.parent
 
@@ -25,7 +26,7 @@ def samples() -> list[Path]:
     noted = pointer()
     if noted is not None and noted.is_file():
         found.append(Path(noted.read_text().strip()))
-    found.append(Path.cwd() / SAMPLE_FOLDER / "region.toml")
+    found.append(here() / SAMPLE_FOLDER / "region.toml")
     return found
 
 
@@ -41,13 +42,9 @@ def region_of(config: str | None, *, forgiving: bool = False) -> Region:
             raise gone_error(*lost)
         note(f"{shown(lost[0])} is gone; going by what its region loaded last")
         return lost[1]
-    found = find_config(config, os.environ, Path.cwd(), samples())
+    found = meant(config, samples())
     if found is None:
-        raise Misconfigured(
-            "no region.toml here",
-            where=str(Path.cwd()),
-            hint="fencepost init  writes one;  fencepost up  runs a sample",
-        )
+        raise none_here("fencepost init  writes one;  fencepost up  runs a sample")
     try:
         return load(shown(found.path))
     except SettingsError as error:
@@ -66,9 +63,8 @@ def missing_file(config: str | None) -> tuple[Path, Region, bool] | None:
     A deleted ./region.toml still stands for its own region: what is placed must not land on a sample that runs
     elsewhere.
     """
-    here = Path.cwd() / "region.toml"
-    found = find_config(config, os.environ, Path.cwd())
-    path = found.path if found is not None and found.by != "/etc" else here
+    found = meant(config)
+    path = found.path if found is not None and found.by != "/etc" else here() / "region.toml"
     if path.exists() or path.is_symlink():
         return None
     for alive in (True, False):
@@ -111,14 +107,16 @@ def start_line(region: Region) -> str:
 def shown(path: Path) -> str:
     """A path as a person would write it: relative if it is below the current folder."""
     try:
-        return str(path.relative_to(Path.cwd()))
+        return str(path.relative_to(here()))
     except ValueError:
         return str(path)
 
 
 def place_sample(*, fresh: bool) -> Path:
     """The sample's region.toml in this folder, written on first use; ``fresh`` clears what an earlier run left."""
-    folder = Path.cwd() / SAMPLE_FOLDER
+    if here() == GONE:
+        raise gone()
+    folder = here() / SAMPLE_FOLDER
     if fresh and folder.exists():
         refuse_if_running(folder)
         shutil.rmtree(folder)

@@ -4,7 +4,6 @@ The file is checked whole first. A wrong one is refused, the running settings st
 takes more than half a pool away at once, or leaves less than ``min_in`` in service, asks for ``--yes``.
 """
 
-import os
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -12,18 +11,18 @@ from pathlib import Path
 from msgspec import Struct
 
 from fencepost.cli.flags import Config, Json, Timeout, Yes, duration
+from fencepost.cli.folder import meant, none_here
 from fencepost.cli.loaded import loaded_in, pools_in
 from fencepost.cli.regions import gone_error, missing_file, running_beside, samples, shown
 from fencepost.cli.talk import Talk, answer, talk_about
 from fencepost.cli.terminal import moment
 from fencepost.core.traffic.membership import SERVING
-from fencepost.ports import Misconfigured, PortError, Refused
+from fencepost.ports import PortError, Refused
 from fencepost.roles import configuration
 from fencepost.roles.status.rejected import put_rejected
 from fencepost.settings import Region, SettingsError, closing
 from fencepost.settings import load as load_file
 from fencepost.settings.changes import Changes, changes, too_much
-from fencepost.settings.lookup import find_config
 
 
 class Outcome(Struct, frozen=True):
@@ -40,9 +39,9 @@ def reload(*, yes: Yes = False, timeout: Timeout = "10s", config: Config = None,
     lost = missing_file(config)
     if lost is not None:
         raise gone_error(*lost)
-    found = find_config(config, os.environ, Path.cwd(), samples())
+    found = meant(config, samples())
     if found is None:
-        raise Misconfigured("no region.toml here", where=str(Path.cwd()), hint="fencepost init    writes one")
+        raise none_here()
     patience = duration(timeout, "--timeout")
     try:
         region = load_file(shown(found.path))

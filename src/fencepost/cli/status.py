@@ -128,11 +128,12 @@ def explain_settings(region: Region, flag: str | None, found: Status) -> None:
     from pathlib import Path
 
     from fencepost import assembly
+    from fencepost.cli.folder import meant
     from fencepost.cli.regions import samples
-    from fencepost.settings.lookup import VARIABLE, find_config
+    from fencepost.settings.lookup import VARIABLE
 
     named = flag if flag != os.environ.get(VARIABLE) else None
-    place = find_config(named, os.environ, Path.cwd(), samples())
+    place = meant(named, samples())
     by = place.by if place and place.path == Path(region.path) and place.path.exists() else "what runs here"
     say(f" file      {shown(Path(region.path))} (by {by})")
     if found.config.loaded_at:

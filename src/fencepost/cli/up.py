@@ -16,6 +16,7 @@ from fencepost import __version__
 from fencepost.cli import up_ready, up_screen
 from fencepost.cli.check import counted
 from fencepost.cli.flags import Config, For, Json, Yes, duration
+from fencepost.cli.folder import here, meant
 from fencepost.cli.regions import SAMPLE_FOLDER, place_sample, shown
 from fencepost.cli.screen import unsure_promises
 from fencepost.cli.terminal import interactive, say, styled
@@ -29,7 +30,6 @@ from fencepost.roles.history import Following
 from fencepost.roles.status.document import Status
 from fencepost.roles.status.gather import alive
 from fencepost.settings import Region, load
-from fencepost.settings.lookup import find_config
 
 LATE_S = 10.0
 """So long after the start it is said what isn't answered yet."""
@@ -58,8 +58,8 @@ def up(
         Forget what an earlier run of the sample left.
     """
     last_ns = duration(for_, "--for") if for_ and for_ != "ever" else None
-    found = find_config(config, os.environ, Path.cwd())
-    if found is None or (fresh and found.path.absolute() == Path.cwd() / SAMPLE_FOLDER / "region.toml"):
+    found = meant(config)
+    if found is None or (fresh and found.path.absolute() == here() / SAMPLE_FOLDER / "region.toml"):
         region = load(shown(place_sample(fresh=fresh)))
         sample = True
     elif fresh:

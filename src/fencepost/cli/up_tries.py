@@ -13,6 +13,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from fencepost.cli.folder import here
 from fencepost.cli.layout import LEAST, cells, fitted
 from fencepost.cli.terminal import styled
 from fencepost.core.instant import SECOND
@@ -147,9 +148,10 @@ def number(count: int) -> str:
 def command() -> str:
     """How this program is called from here."""
     called = Path(sys.argv[0])
-    if shutil.which("fencepost") == str(called.absolute()) or called.name == str(called):
+    whole = here() / called
+    if shutil.which("fencepost") == str(whole) or called.name == str(called):
         return "fencepost"
     try:
-        return str(called.absolute().relative_to(Path.cwd()))
+        return str(whole.relative_to(here()))
     except ValueError:
         return str(called)
