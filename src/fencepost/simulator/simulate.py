@@ -17,11 +17,12 @@ from fencepost.core.traffic.load_balancer import PoolSettings
 from fencepost.core.traffic.membership import Listing
 from fencepost.simulator.dns_parts import DnsPart
 from fencepost.simulator.health_parts import Balancer, CheckerPart
+from fencepost.simulator.parts import Parts
 from fencepost.simulator.pools import ZONES, Configuration, Pools, Truth, addresses
 from fencepost.simulator.scenarios import Scenario
 from fencepost.simulator.schedule import Upset
 from fencepost.simulator.timed import EndpointSetting
-from fencepost.simulator.upsets import Parts, Upsets
+from fencepost.simulator.upsets import Upsets
 from fencepost.simulator.walk import EPOCH, Operation, Process, Walk
 from fencepost.simulator.watch import Broken
 from fencepost.world import goals

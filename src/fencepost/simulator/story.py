@@ -34,7 +34,7 @@ def story(header: Header, *, most: int = MOST) -> list[str]:
 def worth_telling(what: str, outcome: object) -> bool:
     """Whether a move changed something, or was refused."""
     if isinstance(outcome, Move):
-        return outcome.event not in QUIET_EVENTS and not what.startswith("somebody")
+        return outcome.event not in QUIET_EVENTS
     if isinstance(outcome, Membership):
         return ": " in what
     return isinstance(outcome, (Upset, str)) and not what.endswith("nothing to do")

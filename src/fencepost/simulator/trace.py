@@ -60,7 +60,17 @@ class Recorder:
         self.write(json.dumps([self.number, at, who, what, self.chain.hex()]))
 
 
-def lines_of(header: Header, write: Line, operated: Callable[[Operation], None] | None = None) -> Walked:
+def simulation_of(header: Header) -> Simulation:
+    """The region that a header speaks of, before its first move."""
+    return Simulation(header.seed, header.scenario, header.upsets)
+
+
+def lines_of(
+    header: Header,
+    write: Line,
+    operated: Callable[[Operation], None] | None = None,
+    simulation: Simulation | None = None,
+) -> Walked:
     """Walk, and give each line of the trace."""
     scenario = header.scenario
     sizes = {
@@ -72,8 +82,7 @@ def lines_of(header: Header, write: Line, operated: Callable[[Operation], None] 
     upsets = [[each.at, each.kind, each.where, each.lasts, each.pick] for each in header.upsets]
     head = {"fencepost_trace": VERSION, "seed": header.seed, "scenario": scenario.name, "sizes": sizes}
     write(json.dumps(head | {"upsets": upsets}))
-    simulation = Simulation(header.seed, scenario, header.upsets)
-    walked = simulation.run(Recorder(write).told, operated)
+    walked = (simulation or simulation_of(header)).run(Recorder(write).told, operated)
     write(json.dumps(["end", walked.promise, walked.words, walked.moves]))
     return walked
 
@@ -98,13 +107,19 @@ def header_of(line: str) -> Header:
         raise ValueError(f"its first line is no header of a trace ({error})") from None
 
 
-def replay(path: Path, operated: Callable[[Operation], None] | None = None) -> Walked:
-    """Walk a trace again. Raises :class:`Differs` at the first line that comes out otherwise."""
+def replay(
+    path: Path, operated: Callable[[Operation], None] | None = None, simulation: Simulation | None = None
+) -> Walked:
+    """Walk a trace again. Raises :class:`Differs` at the first line that comes out otherwise.
+
+    ``operated`` is told of each operation that reaches DNS or store, before the walk takes it up: whoever drives real
+    ones beside it looks at ``simulation`` (of the file's header) to see what stands.
+    """
     with path.open(encoding="utf-8") as file:
         first = next(file, "")
         header = header_of(first)
         expected = following(first, file)
-        walked = lines_of(header, lambda line: compare(line, next(expected, (0, ""))), operated)
+        walked = lines_of(header, lambda line: compare(line, next(expected, (0, ""))), operated, simulation)
         left = next(expected, None)
         if left is not None:
             raise Differs(f"line {left[0]}: the file goes on where the walk has ended: {left[1]}")
@@ -129,4 +144,4 @@ def compare(line: str, expected: tuple[int, str]) -> None:
 
 def told_by(header: Header, listen: Callable[[Instant, str, str, Any], None]) -> Walked:
     """Walk again for whoever wants to hear it."""
-    return Simulation(header.seed, header.scenario, header.upsets).run(listen)
+    return simulation_of(header).run(listen)

@@ -14,7 +14,7 @@ from fencepost.core.fence import Foreign
 from fencepost.core.instant import MINUTE, SECOND
 from fencepost.core.traffic.membership import Listing, Override, OverrideKind
 from fencepost.simulator.dns_parts import DnsPart
-from fencepost.simulator.health_parts import Balancer, CheckerPart
+from fencepost.simulator.parts import Parts
 from fencepost.simulator.pools import ZONES, Kept, Pools, Truth, addresses
 from fencepost.simulator.schedule import KINDS, Upset
 from fencepost.simulator.timed import Timed, indexed
@@ -27,6 +27,8 @@ from fencepost.world.region import Shared
 COPIES_EACH = 30 * SECOND
 """A copy of the store is taken so often, to be restored some day."""
 COPIES_KEPT = 60
+ORDERS = (Fault.ROLLBACK, Fault.WITHDRAW, Fault.RELEASE, Fault.ADOPT)
+"""What a person tells the store, and tells it again when it answers."""
 REPAIRS_USED = 3
 """So many of the world's contents for repairs are used, in turn."""
 CONFIGURED_AFTER = 2 * SECOND
@@ -34,27 +36,6 @@ CONFIGURED_AFTER = 2 * SECOND
 Act = Callable[[Upset], str]
 """Carries out one upset and says in words what it did; "" if there was nothing to do."""
 JUMPS = (-30 * MINUTE, -20 * SECOND, -SECOND, SECOND, 20 * SECOND, 30 * MINUTE)
-
-
-class Parts:
-    """Everything that runs in a region."""
-
-    def __init__(self) -> None:
-        self.dns: list[DnsPart] = []
-        self.balancers: list[Balancer] = []
-        self.checkers: list[CheckerPart] = []
-
-    def processes(self) -> list[Process]:
-        """Every process once."""
-        return [part.process for part in self.dns] + [part.process for part in self.checkers]
-
-    def living_in(self, process: Process) -> list[DnsPart | Balancer | CheckerPart]:
-        """The parts of one process."""
-        return [part for part in self.every() if part.process is process]
-
-    def every(self) -> list[DnsPart | Balancer | CheckerPart]:
-        """All of them."""
-        return [*self.dns, *self.balancers, *self.checkers]
 
 
 class Upsets:
@@ -104,11 +85,13 @@ class Upsets:
             self.walk.push(EPOCH + COPIES_EACH, self.copy)
 
     def happen(self, upset: Upset) -> None:
-        """One upset, now. It is told whether or not it came to anything."""
+        """One upset, now; told whether or not it came to anything."""
+        before = self.count
         words = self.acts[upset.kind](upset)
         if words:
             self.walk.watch.saw(f"upset {upset.kind}")
-        self.walk.watch.tell(self.walk.now, "upset", words or f"{upset.kind}: nothing to do", upset)
+        if not words or self.count == before:  # else the hand has told
+            self.walk.watch.tell(self.walk.now, "upset", words or f"{upset.kind}: nothing to do", upset)
 
     def until(self, upset: Upset) -> int:
         """When it ends: never later than when all is to be calm."""
@@ -229,6 +212,9 @@ class Upsets:
     def hand(self, upset: Upset, kind: str = "") -> str:
         """One of the world's hands, now, at one endpoint."""
         fault = Fault(kind or upset.kind)
+        if fault in ORDERS and self.walk.now < self.walk.store_away_until:
+            self.walk.push(self.walk.store_away_until + SECOND, self.follow, (upset, fault.value))
+            return ""
         at = upset.where % len(self.walk.shared.domain)
         self.count += 1
         number = self.count
@@ -244,8 +230,8 @@ class Upsets:
             self.operated("hand", after.domain[at])
         elif after.tables.orders is not shared.tables.orders:
             self.operated("order", after.tables.orders[-1])
-        self.walk.took("hand", Move(f"{MEANING[fault]} ({name})", None, after, event=fault.value))
-        return f"{name}: {MEANING[fault]}"
+        self.walk.took("hand", Move(f"{name}: {MEANING[fault]}", None, after, event=fault.value))
+        return f"{name}: {fault.value}"
 
     def later(self, upset: Upset, kind: str) -> None:
         """What follows, at the upset's end."""
@@ -262,10 +248,8 @@ class Upsets:
 
     def held(self, upset: Upset) -> str:
         """A person's hold, released later."""
-        words = self.hand(upset)
-        if words:
-            self.later(upset, "release")
-        return words
+        self.later(upset, "release")
+        return self.hand(upset)
 
     def foreign(self, upset: Upset) -> str:
         """Another's marker, gone later."""

@@ -1,0 +1,72 @@
+"""What is shown of walks: the document for programs, the lines for people, and what the command refuses."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from fencepost.simulator import trace
+from fencepost.simulator.command import replay, simulate
+from fencepost.simulator.result import document, tell
+from fencepost.world import calls
+
+
+def test_the_document_has_what_programs_read() -> None:
+    """``fencepost simulate --json``: seeds, promises (held, times checked), figures, CPU seconds."""
+    found = json.loads(json.dumps(document(simulate([0, 1], "first-minutes"))))
+    assert found["seeds"] == [0, 1]
+    assert found["promises"]["never_backward"]["held"] is True
+    assert found["promises"]["never_backward"]["times_checked"] > 0
+    assert found["figures"]["moves"] > 10_000
+    assert found["figures"]["region_s"] == 840
+    assert found["cpu_s"] > 0
+    assert found["violation"] is None
+
+
+def test_people_are_told_how_often_each_promise_was_checked() -> None:
+    """And what it would mean: of a promise that nothing spoke of, that is said."""
+    text = tell(simulate([0], "first-minutes"))
+    assert text.startswith("HOLDS · 1 walk · first-minutes · ")
+    assert "bounded_removal" in text
+    assert "removal 1" in text
+    assert "nothing that it speaks of happened" in text
+
+
+def test_an_unknown_scenario_is_refused_with_the_nearest() -> None:
+    """A slip of the finger."""
+    with pytest.raises(ValueError, match="did you mean 'race'"):
+        simulate([0], "rase")
+
+
+def test_ctrl_c_gives_the_result_so_far() -> None:
+    """An hour's walks aren't thrown away."""
+
+    def stop(done: int, _: object) -> None:
+        if done == 2:
+            raise KeyboardInterrupt
+
+    result = simulate(range(100), "first-minutes", progress=stop)
+    assert (result.seeds, result.stopped, result.holds) == ((0, 1), True, True)
+    assert "then stopped" in tell(result)
+
+
+def test_a_violation_is_shrunk_told_and_replayed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A world whose provider forgets an address: no upset is needed, so none is left, and the trace shows the same."""
+    real = calls.zone.after
+    monkeypatch.setattr(calls.zone, "after", lambda live, change: calls.structs.replace(real(live, change), a=()))
+    path = tmp_path / "broken.jsonl"
+    result = simulate(range(5), "bad-hands", write=path)
+    broken = result.violation
+    assert broken is not None
+    assert (result.seeds, broken.promise, broken.upsets) == ((0,), "never_empty", ())
+    assert broken.story[-1].endswith("BROKEN      never_empty")
+    assert tell(result).startswith("VIOLATED never_empty · seed 0 · bad-hands")
+    found = document(result)
+    assert found["promises"]["never_empty"]["held"] is False
+    assert found["violation"]["upsets_drawn"] > 0
+    again = replay(path)
+    assert again.violation is not None
+    assert again.violation.story == broken.story
+    monkeypatch.undo()
+    with pytest.raises(trace.Differs, match="the walk"):
+        replay(path)
