@@ -103,3 +103,9 @@ def test_a_usage_error_is_a_document_too_when_json_was_asked_for() -> None:
     error = json.loads(done.stdout)["error"]
     assert error["kind"] == "misconfigured"
     assert sorted(error) == ["hint", "kind", "what", "where"]
+
+
+def test_a_flag_and_what_it_does_are_one_line_that_wraps_under_it() -> None:
+    """Texts broke where their docstrings do, and again where the terminal ends."""
+    text = call("explore", "--help").stdout.partition("Parameters:\n")[2]
+    assert [line for line in text.splitlines() if line and not line.startswith("  --")] == []

@@ -13,13 +13,17 @@ import sys
 from itertools import pairwise
 from typing import Any
 
-from fencepost.cli import streams, terminal
+from fencepost.cli import layout, streams, terminal
 from fencepost.cli.streams import Unwritable
 from fencepost.cli.terminal import Declined
 from fencepost.ports import Misconfigured, PortError, Refused
 from fencepost.settings import SettingsError
 
 REFUSED, USAGE, UNREACHABLE, DEFECT, UNWRITTEN, INTERRUPTED = 1, 2, 3, 70, 74, 130
+
+
+_FLAG = re.compile(r"  (?:-|[A-Z][A-Z_-]*\b)")
+"""How the help of a flag, or of an argument, begins."""
 
 
 def code_of(error: PortError) -> int:
@@ -110,6 +114,7 @@ def run(words: list[str]) -> int:
     known(words)
     if any(word in ("--help", "-h") for word in words[: words.index("--") if "--" in words else None]):
         opening(words)
+        return help_of(words)
     from cyclopts import CycloptsError
 
     try:
@@ -180,6 +185,30 @@ def opening(words: list[str]) -> None:
         if name in COMMANDS:
             terminal.say(examples(name))
             return
+
+
+def help_of(words: list[str]) -> int:
+    """Say a command's own help, wrapped as all that we say is: each flag's text under its flag."""
+    import io
+
+    from cyclopts import CycloptsError
+    from rich.console import Console
+
+    from fencepost.cli.app import make
+
+    said = io.StringIO()
+    try:
+        make()(words, console=Console(file=said, width=layout.ENDLESS, highlight=False, no_color=True))
+    except CycloptsError as error:
+        raise from_cyclopts(error, words) from None
+    lines: list[str] = []
+    for line in map(str.rstrip, said.getvalue().splitlines()):
+        if lines and lines[-1].startswith("  ") and line.startswith("  ") and not _FLAG.match(line):
+            lines[-1] += f" {line.strip()}"  # as its docstring was broken
+        else:
+            lines.append(line)
+    terminal.say("\n".join(lines))
+    return 0
 
 
 def from_cyclopts(error: Any, words: list[str]) -> Misconfigured:
