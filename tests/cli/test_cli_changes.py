@@ -7,17 +7,22 @@ from typing import cast
 
 import pytest
 from called import call
+from msgspec import structs
 
 from fencepost import assembly
 from fencepost.cli import repair, resume, rollback
 from fencepost.cli.drain import held_apart
 from fencepost.cli.scopes import Pools
+from fencepost.cli.screen import mode_text, out_lines
 from fencepost.cli.talk import Talk
 from fencepost.core.fence import Generation, Hold, HoldKind, Marker
 from fencepost.core.record_set import Content, content
 from fencepost.core.traffic.membership import Member, Membership, Mode, OverrideKind, State
 from fencepost.core.zone import Live
 from fencepost.roles.overrides import StoredOverride, encode
+from fencepost.roles.status.compose import compose
+from fencepost.roles.status.document import Out, OverrideStatus, PoolStatus
+from fencepost.roles.status.facts import Facts
 from fencepost.settings import load
 from fencepost.settings.initial import INITIAL
 
@@ -136,3 +141,28 @@ def test_a_word_about_a_zone_of_one_pool_names_the_pool() -> None:
     word = StoredOverride("o", OverrideKind.PAUSE, "web", "", "a")
     assert word.on == "zone a in pool web"
     assert resume.targets(word.on, word)
+
+
+def test_a_region_that_was_never_started_is_said_to_be_that(tmp_path: Path) -> None:
+    """It said "the store file is gone; records are still healed" and "put the file back": nothing had ever run."""
+    (tmp_path / "region.toml").write_text(INITIAL)
+    for words in (["status"], ["explain", "api"], ["reload"], ["drain", "192.0.2.10", "--reason", "x"], ["history"]):
+        done = call(*words, cwd=tmp_path)
+        assert done.returncode == 3, words
+        assert "this region was never started here" in done.stderr, words
+        assert "fencepost up --config region.toml    starts it" in done.stderr, words
+
+
+def test_status_names_what_is_out_and_calls_a_pause_a_pause() -> None:
+    """ "OUT 2" named nobody, and a paused pool was "disabled", which is what the file says."""
+    pool = PoolStatus("web", 6, 4, 2, 0, 2, 0, None, False, 2, 3, 1.0, None, mode="disabled")
+    found = structs.replace(compose(Facts(load(SAMPLE, {}), 1, "api")), pools=(pool,))
+    paused = structs.replace(found, overrides=(OverrideStatus("pause", "pool web", "ada", "x", None),))
+    assert mode_text(pool, found) == "disabled"
+    assert mode_text(pool, paused) == "paused"
+    gone = (Out("127.0.2.1", "dead", "fall", None), Out("127.0.3.1", "drained", "operator", None))
+    both = tuple(structs.replace(each, out=gone) for each in found.endpoints)
+    assert out_lines(structs.replace(found, endpoints=both)) == [" OUT   127.0.2.1 dead, 127.0.3.1 drained"]
+    one = (structs.replace(both[0], out=gone[:1]), both[1])
+    assert len(out_lines(structs.replace(found, endpoints=one))) == 2
+    assert out_lines(found) == []

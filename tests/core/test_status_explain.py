@@ -123,7 +123,7 @@ def test_pending_drained_and_unjudged_targets_say_what_they_wait_for() -> None:
         (Rule.FREEZE, "freeze: too much turned sick at once"),
         (Rule.FAIL_OPEN, "fail open: too much of 6 looks dead"),
         (Rule.LAST_OF_FAMILY, "the last address of its family in service; until another serves"),
-        (Rule.FAILING_NOW, "its newest probe passed"),
+        (Rule.FAILING_NOW, "a checker's newest probe of it passed"),
         (Rule.OPERATOR, "an override or the mode keeps it"),
     ],
 )

@@ -19,16 +19,8 @@ from fencepost.ports import HistoryRow, Inputs, StorePort, Unavailable
 from fencepost.roles import configuration, overrides
 from fencepost.roles.configuration import Loaded
 from fencepost.roles.overrides import StoredOverride
-from fencepost.roles.status.gather import (
-    Gatherer,
-    alive,
-    booted_at,
-    gather,
-    gone,
-    load_processes,
-    read_processes,
-    started_at,
-)
+from fencepost.roles.status.gather import Gatherer, gather
+from fencepost.roles.status.processes import alive, booted_at, gone, load_processes, read_processes, started_at
 from fencepost.world.reference_dns import ReferenceDns, ReferenceDomain
 from fencepost.world.reference_store import ReferenceStore
 

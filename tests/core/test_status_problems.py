@@ -14,8 +14,9 @@ from fencepost.core.instant import SECOND
 from fencepost.core.record_set import content
 from fencepost.core.traffic.membership import Mode, Rule, State, Voter, Votes
 from fencepost.core.zone import Live
-from fencepost.ports import Misconfigured, PortError, Unavailable
+from fencepost.ports import HistoryRow, Misconfigured, PortError, Unavailable
 from fencepost.roles.status import compose as compose_module
+from fencepost.roles.status.breaches import breach
 from fencepost.roles.status.compose import compose
 from fencepost.roles.status.document import Problem, Status, when
 from fencepost.roles.status.facts import DnsFacts, Process
@@ -394,3 +395,49 @@ def test_our_own_server_that_a_supervisor_starts_again_asks_for_nobody() -> None
     assert not found.needs_person
     assert "is started again" in found.what
     assert found.try_ == "tail /tmp/demo/dns.log"
+
+
+def test_a_store_that_came_lately_makes_nobody_silent() -> None:
+    """Three seconds after a store was deleted, six roles that were fine "gave no sign of life since their start"."""
+    for ago, states in ((3, {"up"}), (16, {"silent"})):
+        status = made(store=stored(beats=(), since=NOW - ago * SECOND))
+        assert {role.state for role in status.roles} == states
+    asked = made(store=stored(beats=(), since=NOW - 3 * SECOND), processes={})
+    assert "region-down" not in ids(asked), "under systemd nobody else knows of processes"
+
+
+def test_one_cause_is_said_once() -> None:
+    """BIND was gone: the document said so, and so did each of five roles, in a note of its own."""
+    where = "127.0.0.1:5300"
+    ill = tuple(
+        structs.replace(each, state="unavailable", error=f"{where}: connection refused")
+        for each in stored().beats
+        if each.role == "planner" or each.role.startswith("enactor/")
+    )
+    beats = (*(each for each in stored().beats if each.role not in {one.role for one in ill}), *ill)
+    status = made(dns_error=Unavailable("connection refused"), store=stored(beats=beats))
+    assert [each.id for each in status.problems if "refused" in each.what and each.id.startswith("role")] == []
+    told = problems(status)["dns-unavailable", where].what
+    assert told.endswith("; so say enactor/a, enactor/b, enactor/c, planner")
+    assert {role.state for role in status.roles if role.name.startswith("enactor/")} == {"unavailable"}
+    other = structs.replace(beats[-1], error="something else")
+    found = made(dns_error=Unavailable("refused"), store=stored(beats=(*beats[:-1], other)))
+    assert [each.on for each in found.problems if each.id == "role-unavailable"] == [other.role]
+
+
+def test_a_breach_outlives_the_observer_that_saw_it() -> None:
+    """The API was killed: its counts began anew, and with them a broken promise counted as held."""
+    broken = Broken("never_empty", API, "no address", FIRST)
+    status = made(store=stored(breaches=(broken,)))
+    assert status.promises["never_empty"].held is False
+    assert status.promises["never_torn"].held
+    assert [each.what for each in status.violations] == ["no address"]
+    assert status.verdict == "attention"
+    seen = structs.replace(facts().observer, violations=(broken,), since=FIRST)  # type: ignore[type-var]
+    twice = made(store=stored(breaches=(broken,)), observer=seen)
+    assert len(twice.violations) == 1
+    assert twice.observed is not None
+    assert twice.observed.since == when(FIRST)
+    line = HistoryRow("finding", API, "observer", "never_empty broken: no address", FIRST)
+    assert breach(line) == broken
+    assert breach(structs.replace(line, by="load balancer")) is None

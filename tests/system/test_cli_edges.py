@@ -13,7 +13,7 @@ from regions import FENCEPOST, RunningRegion
 from terminals import Typed
 
 from fencepost.roles.status.document import decode
-from fencepost.roles.status.gather import alive
+from fencepost.roles.status.processes import alive
 
 API, WWW, OLD = "api.example.test", "www.example.test", "old.example.test"
 WHY = ("--reason", "a test")

@@ -6,14 +6,15 @@ import time
 import msgspec
 
 from fencepost.cli.flags import Config, Json, Timeout, duration
-from fencepost.cli.regions import region_of
+from fencepost.cli.regions import refuse_unstarted, region_of
 from fencepost.cli.talk import Talk, talk_about
 from fencepost.cli.terminal import say, styled
 from fencepost.ports import HistoryRow, PortError, Unavailable
 from fencepost.roles.status.explain import explain as explained
 from fencepost.roles.status.explanation import Explanation, render
 from fencepost.roles.status.facts import Facts
-from fencepost.roles.status.gather import Gatherer, load_processes
+from fencepost.roles.status.gather import Gatherer
+from fencepost.roles.status.processes import load_processes
 
 LOOKED_BACK_NS = 24 * 3600 * 1_000_000_000
 ROWS = 10_000
@@ -37,7 +38,9 @@ def explain(what: str, /, *, timeout: Timeout = "10s", config: Config = None, js
             tell(facts, found)
         return 0
 
-    return talk_about(region_of(config, forgiving=True), duration(timeout, "--timeout"), work)
+    region = region_of(config, forgiving=True)
+    refuse_unstarted(region)
+    return talk_about(region, duration(timeout, "--timeout"), work)
 
 
 async def read(talk: Talk) -> Facts:

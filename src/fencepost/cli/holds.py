@@ -89,7 +89,7 @@ async def planner_word(talk: Talk) -> str:
     """What to add when the planner isn't known to be up."""
     from fencepost.cli.terminal import ago
     from fencepost.cli.up_state import supervised
-    from fencepost.roles.status.gather import alive
+    from fencepost.roles.status.processes import alive
 
     state = supervised(talk.region)
     if state is not None and state.get("planner") is None:

@@ -50,8 +50,11 @@ def from_api(region: Region, timeout: Duration) -> Status:
 async def without_api(talk: Talk) -> Status:
     """The document put together here. Raises ``Unavailable`` if neither the store nor DNS can be read."""
     from fencepost import assembly
-    from fencepost.roles.status.gather import gather, load_processes
+    from fencepost.cli.regions import refuse_unstarted, start_line
+    from fencepost.roles.status.gather import gather
+    from fencepost.roles.status.processes import load_processes
 
+    refuse_unstarted(talk.region)
     folder = assembly.state_folder(talk.region)
     dns, unsigned = None, []
     try:
@@ -69,7 +72,7 @@ async def without_api(talk: Talk) -> Status:
         raise Unavailable(
             f"neither its API, its store nor its DNS can be read ({'; '.join(said)})",
             where=talk.region.name,
-            hint="fencepost up    starts it here",
+            hint=f"{start_line(talk.region)}    starts it here",
         )
     return status
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from fencepost.cli.folder import GONE, gone, here, meant, none_here
 from fencepost.cli.terminal import note
-from fencepost.ports import Misconfigured
+from fencepost.ports import Misconfigured, Unavailable
 from fencepost.settings import Region, SettingsError, load
 from fencepost.settings.lookup import SAMPLE, start_words
 
@@ -99,6 +99,25 @@ def running_beside(path: Path, *, alive: bool = True) -> Region | None:
     return None
 
 
+def refuse_unstarted(region: Region) -> None:
+    """Raise ``Unavailable`` for a region with our own DNS server that never ran here: nothing of it can be read yet.
+
+    One with a server of somebody else's may run on another machine, and its records can be read from here.
+    """
+    from fencepost import assembly
+
+    folder = assembly.state_folder(region)
+    left = (Path(region.store.path), folder / "running.json", folder / "tsig.key", folder / "supervisor.lock")
+    if region.dns.provider != "embedded" or any(each.exists() for each in left):
+        return
+    hint = f"{start_line(region)}    starts it"
+    hidden = [each for each in samples() if each.exists() and each.absolute() != Path(region.path)]
+    runs = next((each for each in hidden if running_supervisor(each.parent) is not None), None)
+    if runs is not None:
+        hint += f"\n           a sample runs here too:  fencepost status --config {shown(runs)}"
+    raise Unavailable("this region was never started here", where=shown(Path(region.path)), hint=hint)
+
+
 def start_line(region: Region) -> str:
     """The line that starts a region here; the sample's with its stand-ins for targets."""
     return "fencepost " + " ".join(start_words(Path(shown(Path(region.path)))))
@@ -143,7 +162,7 @@ def refuse_if_running(folder: Path) -> None:
 
 def supervisor_that_lives(folder: Path) -> int | None:
     """The supervisor as its list of processes has it, for who may not look at its lock."""
-    from fencepost.roles.status.gather import alive, load_processes
+    from fencepost.roles.status.processes import alive, load_processes
 
     pid = load_processes(folder).get("supervisor")
     return pid if isinstance(pid, int) and pid > 0 and alive(pid) else None

@@ -13,7 +13,7 @@ from msgspec import Struct
 from fencepost.cli.flags import Config, Json, Timeout, Yes, duration
 from fencepost.cli.folder import meant, none_here
 from fencepost.cli.loaded import loaded_in, pools_in
-from fencepost.cli.regions import gone_error, missing_file, running_beside, samples, shown
+from fencepost.cli.regions import gone_error, missing_file, refuse_unstarted, running_beside, samples, shown
 from fencepost.cli.talk import Talk, answer, talk_about
 from fencepost.cli.terminal import moment
 from fencepost.core.traffic.membership import SERVING
@@ -51,6 +51,8 @@ def reload(*, yes: Yes = False, timeout: Timeout = "10s", config: Config = None,
             raise
         mistakes = error
         return talk_about(running, patience, lambda ports: refuse(ports, mistakes))
+
+    refuse_unstarted(region)
 
     async def work(talk: Talk) -> int:
         outcome = await take_up(talk, region, yes=yes)
@@ -123,7 +125,7 @@ async def refuse_fixed(talk: Talk, region: Region, changed: Changes) -> None:
 async def runs(talk: Talk) -> bool:
     """Whether any role of the region lives on this machine."""
     from fencepost.cli.up_state import supervised
-    from fencepost.roles.status.gather import alive
+    from fencepost.roles.status.processes import alive
     from fencepost.roles.status.running import SILENT_AFTER
 
     if supervised(talk.region) is not None:

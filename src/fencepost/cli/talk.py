@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from fencepost.cli.flags import author
-from fencepost.cli.regions import region_of
+from fencepost.cli.regions import refuse_unstarted, region_of
 from fencepost.cli.terminal import interactive, note, say
 from fencepost.core.instant import SECOND, Duration
 from fencepost.core.names import normalise
@@ -165,7 +165,9 @@ def assembly_folder(region: Region) -> Path:
 
 def talk(config: str | None, timeout: Duration, work: Callable[[Talk], Coroutine[Any, Any, int]]) -> int:
     """Do a command's work with its region's ports; its exit code."""
-    return talk_about(region_of(config, forgiving=True), timeout, work)
+    region = region_of(config, forgiving=True)
+    refuse_unstarted(region)
+    return talk_about(region, timeout, work)
 
 
 def talk_about(region: Region, timeout: Duration, work: Callable[[Talk], Coroutine[Any, Any, int]]) -> int:

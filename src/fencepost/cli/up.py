@@ -28,7 +28,7 @@ from fencepost.cli.up_tries import Tries
 from fencepost.ports import HistoryRow, Misconfigured, PortError
 from fencepost.roles.history import Following
 from fencepost.roles.status.document import Status
-from fencepost.roles.status.gather import alive
+from fencepost.roles.status.processes import alive
 from fencepost.settings import Region, load
 
 LATE_S = 10.0

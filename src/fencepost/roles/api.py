@@ -28,9 +28,10 @@ from fencepost.roles import overrides
 from fencepost.roles.http_server import serve
 from fencepost.roles.observer import Observer, ObserverSettings, Witness, run_observer
 from fencepost.roles.status.document import Status, encode, instant, status_schema, when
-from fencepost.roles.status.gather import Gatherer, load_processes
+from fencepost.roles.status.gather import Gatherer
 from fencepost.roles.status.listening import listen, read_token
-from fencepost.roles.status.promise_watch import Broken
+from fencepost.roles.status.processes import load_processes
+from fencepost.roles.status.promise_watch import BROKEN, Broken
 from fencepost.roles.told import Word, judged_order, judged_word
 from fencepost.settings import Region
 from fencepost.settings.schema import HostPort
@@ -307,7 +308,7 @@ async def write_down(store: StorePort | None, notes: "asyncio.Queue[Broken]") ->
     """Put each broken promise into the history, as soon as the store takes it."""
     while True:
         broken = await notes.get()
-        row = HistoryRow("finding", broken.on, "observer", f"{broken.promise} broken: {broken.what}", broken.at)
+        row = HistoryRow("finding", broken.on, "observer", f"{broken.promise}{BROKEN}{broken.what}", broken.at)
         while store is not None:
             try:
                 await store.note([row])

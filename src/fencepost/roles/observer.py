@@ -88,6 +88,7 @@ class Observer:
         self.unanswered = 0
         self.last_error = ""
         self.answered_at: Instant = 0
+        self.began: Instant = clock()
         self._clock = clock
         self._asker = Asker(settings.host, settings.port, settings.timeout_s)
         self._place = ""

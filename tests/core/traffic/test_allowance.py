@@ -6,7 +6,7 @@ from pool_world import DEFAULT, WARM, PoolWorld
 from fencepost.core.instant import SECOND
 from fencepost.core.traffic.allowance import allowance, why_kept
 from fencepost.core.traffic.limits import SafetySettings, burst, cost, objection, refill, refill_time, standing
-from fencepost.core.traffic.membership import MICRO, Member, Membership, Rule, State
+from fencepost.core.traffic.membership import MICRO, Member, Membership, Rule, State, Votes
 
 SAFETY = SafetySettings()
 
@@ -75,6 +75,13 @@ def test_every_rule_that_keeps_has_its_words() -> None:
     kept = Member("192.0.2.3", "c", State.KEPT, rule=Rule.MIN_IN)
     assert why_kept(kept, pool(6, out=3), SAFETY, 0) == "min_in: 2 of 6 would be in, at least 3 must"
     assert why_kept(Member("192.0.2.1", "a", State.IN), pool(6), SAFETY, 0) == ""
+
+
+def test_who_is_not_removed_yet_says_which_of_two_reasons_it_is() -> None:
+    """"Its newest probe passed, or there is no quorum" stood above "votes 0 of 3; connection refused"."""
+    kept = Member("192.0.2.1", "a", State.KEPT, rule=Rule.FAILING_NOW, votes=Votes(0, 3))
+    assert why_kept(kept, pool(6), SAFETY, 0).startswith("a checker's newest probe of it passed")
+    assert "too few checkers vote" in why_kept(replace(kept, votes=Votes(0, 1)), pool(6), SAFETY, 0)
 
 
 def test_the_first_objection_decides() -> None:

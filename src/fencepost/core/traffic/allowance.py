@@ -20,6 +20,7 @@ from fencepost.core.traffic.limits import (
     targets_allowed,
 )
 from fencepost.core.traffic.membership import MICRO, Member, Membership, Mode, Rule
+from fencepost.core.traffic.quorum import LEAST_VOTES
 
 
 class Allowance(msgspec.Struct, frozen=True, gc=False):
@@ -89,7 +90,9 @@ def why_kept(member: Member, row: Membership, safety: SafetySettings, now: Insta
         case Rule.OPERATOR:
             return "an override or the mode keeps it; automation doesn't touch it"
         case Rule.FAILING_NOW:
-            return "its newest probe passed at a checker, or there is no quorum: not removed yet"
+            if member.votes.fresh < LEAST_VOTES:
+                return "too few checkers vote for anything new to be decided"
+            return "a checker's newest probe of it passed, though too few yet to call it healthy: not removed meanwhile"
         case Rule.MIN_IN:
             if allowed.in_count - 1 >= allowed.min_in_count and (weights := _short_in_weight(member, row, safety)):
                 return f"min_in: {weights}"

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from fencepost import __version__
 from fencepost.core.orders import plain
 from fencepost.core.traffic.membership import Voter
+from fencepost.roles.status.breaches import breaches
 from fencepost.roles.status.document import (
     SCHEMA,
     Ages,
@@ -120,22 +121,24 @@ def standing_overrides(facts: Facts) -> tuple[OverrideStatus, ...]:
 
 
 def promises(facts: Facts) -> dict[str, Promise]:
-    """The promises that are judged from outside; unknown where nobody looks."""
-    seen = facts.observer
+    """The promises that are judged from outside; unknown where nobody looks.
+
+    One that was seen broken before the observer's last start stays broken, though its counts begin anew.
+    """
+    seen, earlier = facts.observer, {each.promise for each in breaches(facts)}
     if seen is None:
-        return {name: Promise(None, None) for name in WATCHED}
+        return {name: Promise(False if name in earlier else None, None) for name in WATCHED}
     found = {}
     for name in WATCHED:
         checked, broken, unsure = seen.checked[name], seen.broken[name], seen.unsure.get(name, 0)
-        held = False if broken else None if unsure or not checked else True
+        held = False if broken or name in earlier else None if unsure or not checked else True
         found[name] = Promise(held, checked, broken, unsure)
     return found
 
 
 def violations(facts: Facts) -> tuple[Violation, ...]:
     """What was seen broken, in the order it was seen."""
-    broken = facts.observer.violations if facts.observer else ()
-    return tuple(Violation(each.promise, each.on, each.what, when(each.at) or "") for each in broken)
+    return tuple(Violation(each.promise, each.on, each.what, when(each.at) or "") for each in breaches(facts))
 
 
 def checkers(facts: Facts) -> tuple[CheckerStatus, ...]:
@@ -165,4 +168,4 @@ def ages(facts: Facts) -> Ages:
 def observed(facts: Facts) -> Observed | None:
     """What the observer asked so far."""
     seen = facts.observer
-    return Observed(seen.looks, seen.unanswered, seen.altered) if seen else None
+    return Observed(seen.looks, seen.unanswered, seen.altered, when(seen.since)) if seen else None

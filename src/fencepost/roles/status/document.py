@@ -158,10 +158,10 @@ class Problem(msgspec.Struct, frozen=True, rename={"try_": "try"}):
 
 
 class Promise(msgspec.Struct, frozen=True):
-    """A promise as checked from outside since the observer started.
+    """A promise as checked from outside; the counts are since the observer started (``observed.since``).
 
-    ``held`` is null while nothing tested it, and where it once looked broken and couldn't be told
-    (``times_unsure``).
+    ``held`` is false also if it was seen broken before that, within a day and this run of the region. It is null while
+    nothing tested it, and where it once looked broken and couldn't be told (``times_unsure``).
     """
 
     held: bool | None
@@ -188,11 +188,15 @@ class Ages(msgspec.Struct, frozen=True):
 
 
 class Observed(msgspec.Struct, frozen=True):
-    """What the observer asked. Unanswered questions (timeouts, refusals) are no empty answers."""
+    """What the observer asked, and since when it and the promises count: since the API's last start.
+
+    Unanswered questions (timeouts, refusals) are no empty answers.
+    """
 
     looks: int
     unanswered: int
     altered_by_others: int
+    since: Time | None = None
 
 
 class Status(msgspec.Struct, frozen=True, rename={"schema_": "schema"}):

@@ -31,7 +31,11 @@ class Process(Struct, frozen=True):
 
 
 class StoreFacts(Struct, frozen=True):
-    """What the store said, as of ``at`` (nanoseconds since 1970). ``fenced`` counts since the region's start."""
+    """What the store said, as of ``at`` (nanoseconds since 1970). ``fenced`` counts since the region's start.
+
+    ``breaches`` are the promises seen broken since then (a day back at most), as the history has them. ``since`` is
+    when this store came in place of another; 0 if it has been there as long as anybody looked.
+    """
 
     at: Instant
     head: Head
@@ -44,6 +48,8 @@ class StoreFacts(Struct, frozen=True):
     findings: Findings
     beats: tuple[Beat, ...]
     fenced: int
+    breaches: tuple[Broken, ...] = ()
+    since: Instant = 0
 
 
 class DnsFacts(Struct, frozen=True):
@@ -54,7 +60,10 @@ class DnsFacts(Struct, frozen=True):
 
 
 class ObserverFacts(Struct, frozen=True):
-    """What the observer has seen: when it was last answered (0: never), and how each promise fared."""
+    """What the observer has seen: when it was last answered (0: never), and how each promise fared.
+
+    ``since`` is when it began; it counts anew after each start.
+    """
 
     at: Instant
     checked: Mapping[str, int]
@@ -67,6 +76,7 @@ class ObserverFacts(Struct, frozen=True):
     altered: int
     error: str = ""
     unsure: Mapping[str, int] = {}
+    since: Instant = 0
 
 
 class Facts(Struct, frozen=True):

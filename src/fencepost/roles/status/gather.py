@@ -8,17 +8,15 @@ in the background, and a later document has its fruit. The same code serves the 
 
 import asyncio
 import contextlib
-import os
 import time
-from collections.abc import Callable, Coroutine, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import msgspec
 from msgspec import structs
 
-from fencepost.core.instant import SECOND, Instant
+from fencepost.core.instant import DAY, Instant
 from fencepost.core.store import Head, Row
 from fencepost.core.traffic.membership import Membership
 from fencepost.core.zone import Live
@@ -26,10 +24,12 @@ from fencepost.ports import DnsPort, Misconfigured, PortError, StorePort, Unavai
 from fencepost.roles import configuration, overrides
 from fencepost.roles.bodies import read_body
 from fencepost.roles.domains import Domains
+from fencepost.roles.status.breaches import breach
 from fencepost.roles.status.compose import compose
-from fencepost.roles.status.document import Source, Status
-from fencepost.roles.status.facts import DnsFacts, Facts, ObserverFacts, Process, StoreFacts
-from fencepost.roles.status.promise_watch import Watched
+from fencepost.roles.status.document import Source, Status, is_time
+from fencepost.roles.status.facts import DnsFacts, Facts, ObserverFacts, StoreFacts
+from fencepost.roles.status.processes import gone, logs_in, pids_of, read_processes, stuck_writer
+from fencepost.roles.status.promise_watch import VIOLATIONS_KEPT, Broken, Watched
 from fencepost.roles.status.rejected import OnDisk, rejected
 from fencepost.roles.status.repairers import Repairers
 from fencepost.settings import Region
@@ -126,6 +126,8 @@ class Gatherer:
         self._configuration = configuration.Running()
         self._history = 0
         self._fenced = 0
+        self._earlier: tuple[Broken, ...] = ()
+        self._store_since: Instant = 0
         self.repairers = Repairers()
         self.on_disk = OnDisk()
 
@@ -192,6 +194,8 @@ class Gatherer:
 
     async def _from_store(self, store: StorePort, started: Instant) -> StoreFacts:
         head, rows = await store.newest_rows(self._head)
+        if self._head is not None and head.store != self._head.store:
+            self._store_since = time.time_ns()
         if self._head is None or head.store != self._head.store:
             self._rows, self._pools, self._history, self._fenced = {}, {}, 0, 0
         self._head = head
@@ -214,6 +218,8 @@ class Gatherer:
             findings=await store.findings(),
             beats=tuple(await store.beats()),
             fenced=self._fenced,
+            breaches=self._earlier,
+            since=self._store_since,
         )
 
     async def _file(self, path: str) -> Region | None:
@@ -232,6 +238,9 @@ class Gatherer:
         """Go on counting where the last call ended; history is read a bounded number of lines at a time."""
         rows = await store.history(after=self._history, since=started, most=HISTORY_AT_ONCE)
         self._fenced += sum(row.kind == "fenced" for row in rows)
+        recent = time.time_ns() - DAY
+        found = (breach(row) for row in rows if row.kind == "finding" and is_time(row.at) and row.at > recent)
+        self._earlier = (*self._earlier, *(each for each in found if each is not None))[-VIOLATIONS_KEPT:]
         self._history = max([self._history, *(row.id for row in rows)])
 
     async def _read_dns(self) -> PortError | None:
@@ -303,90 +312,5 @@ def observed(observer: "Observer", now_ns: Instant | None) -> ObserverFacts:
         altered=watch.altered,
         error=observer.last_error,
         unsure=dict(watch.unsure),
+        since=observer.began,
     )
-
-
-def read_processes(held: Mapping[str, Any]) -> tuple[dict[str, Process], Instant]:
-    """What ``processes.json`` holds, and when its supervisor started (0: it doesn't run); a dead one's word is void."""
-    try:
-        booted = booted_at()
-    except (OSError, ValueError):
-        return {}, 0
-    started = started_at(held.get("supervisor"), booted)
-    if not started:
-        return {}, 0
-    try:
-        found = msgspec.convert(held.get("processes", {}), type=dict[str, Process])
-    except msgspec.ValidationError:
-        return {}, started
-    return {name: structs.replace(each, started=started_at(each.pid, booted)) for name, each in found.items()}, started
-
-
-def stuck_writer(held: Mapping[str, Any]) -> tuple[int, float] | None:
-    """Who holds the store's write lock and doesn't move, and for how many seconds, as ``processes.json`` has it."""
-    match held.get("stuck_writer"):
-        case {"pid": int(pid), "held_s": int() | float() as seconds}:
-            return pid, float(seconds)
-    return None
-
-
-def logs_in(folder: str) -> frozenset[str]:
-    """The log files in a region's folder, which a supervisor of ours writes and systemd doesn't."""
-    try:
-        return frozenset(name for name in os.listdir(folder) if name.endswith(".log")) if folder else frozenset()
-    except OSError:
-        return frozenset()
-
-
-def pids_of(stored: StoreFacts | None, running: Mapping[str, Process]) -> set[int]:
-    """Every process that is said to be a role's."""
-    beats = stored.beats if stored is not None else ()
-    return {beat.pid for beat in beats} | {each.pid for each in running.values() if each.pid is not None}
-
-
-def gone(pids: Iterable[int]) -> frozenset[int]:
-    """Those of these pids that no process of this machine has, or only one that has died and wasn't waited for.
-
-    A region's roles run on one machine, its store's; so a sign of life by a pid that is gone says nothing any more.
-    """
-    return frozenset(pid for pid in pids if pid > 0 and not alive(pid))
-
-
-def alive(pid: int) -> bool:
-    """Whether a process of this machine has this pid. Another user's counts too, also where /proc hides it."""
-    try:
-        os.kill(pid, 0)
-    except (ProcessLookupError, OverflowError):
-        return False
-    except OSError:
-        return True
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in ("Z", "X")
-    except (OSError, IndexError):
-        return True
-
-
-def booted_at() -> Instant:
-    """When this machine started (nanoseconds since 1970, to 10 ms). Raises OSError or ValueError without /proc."""
-    return time.time_ns() - int(float(Path("/proc/uptime").read_text().split()[0]) * SECOND)
-
-
-def started_at(pid: object, booted: Instant) -> Instant:
-    """When a process started (nanoseconds since 1970, to 10 ms); 0 if there is none. proc_pid_stat(5), field 22."""
-    if not isinstance(pid, int) or pid <= 0:
-        return 0
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_text()
-    except (OSError, ValueError):
-        return 0
-    ticks = int(stat.rpartition(")")[2].split()[19])
-    return max(1, booted + ticks * (SECOND // 100))
-
-
-def load_processes(folder: Path) -> dict[str, Any]:
-    """``processes.json`` of a region's folder; empty where there is none."""
-    try:
-        held = msgspec.json.decode((folder / "processes.json").read_bytes())
-    except (OSError, msgspec.DecodeError):
-        return {}
-    return held if isinstance(held, dict) else {}

@@ -15,6 +15,7 @@ from fencepost.core.traffic.quorum import LEAST_VOTES
 from fencepost.core.zone import Live, withdraws
 from fencepost.roles.status import kinds
 from fencepost.roles.status.answered import asked, followers, foreign, held_with, of_pool, served_by, until
+from fencepost.roles.status.breaches import breaches
 from fencepost.roles.status.document import Problem, RoleStatus, when
 from fencepost.roles.status.endpoints import as_planned, endpoint_names
 from fencepost.roles.status.facts import Facts, StoreFacts
@@ -148,10 +149,9 @@ def endpoint_problems(facts: Facts, roles: tuple[RoleStatus, ...]) -> Iterator[P
         yield from endpoint_problem(facts, name, settings.get(name), live, row, asks)
         if name in settings and is_empty(live, row, settings[name]) and not foreign_at(live, facts):
             yield empty(facts, name, healed=healed)
-    if facts.observer is not None:
-        for broken in facts.observer.violations:
-            text = f"{broken.promise}: {broken.what}"
-            yield problem(facts, kinds.PROMISE_BROKEN, broken.on, text, f"fencepost history {broken.on}", broken.at)
+    for broken in breaches(facts):
+        text = f"{broken.promise}: {broken.what}"
+        yield problem(facts, kinds.PROMISE_BROKEN, broken.on, text, f"fencepost history {broken.on}", broken.at)
 
 
 def endpoint_problem(

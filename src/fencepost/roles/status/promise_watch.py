@@ -35,6 +35,9 @@ from fencepost.roles.status.promise_replay import SKEW, Base, Suspicion, verdict
 WATCHED = ("hold_stands", "never_backward", "never_empty", "never_torn")
 """The promises that can be judged from outside."""
 
+BROKEN = " broken: "
+"""Between a promise and what was seen, in a line of the history."""
+
 KNOWN_SETS = 4
 """So many sets of an endpoint, seen whole, are remembered for telling a torn read."""
 

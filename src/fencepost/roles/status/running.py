@@ -78,7 +78,7 @@ def role_status(facts: Facts, name: str, beat: Beat | None) -> RoleStatus:
         last_error, pid = f"its process (pid {pid}) is gone", None
     return RoleStatus(
         name=name,
-        state=state(beat, process, kind_of(name) in BEATING, heard_until(facts), facts.gone),
+        state=state(beat, process, kind_of(name) in BEATING, heard_until(facts), facts.gone, young=is_young(facts)),
         pid=pid,
         restarts=process.restarts if process else None,
         version=beat.version or None if beat else None,
@@ -92,10 +92,25 @@ def heard_until(facts: Facts) -> Instant:
     return min(facts.store.at, facts.now) if facts.store else 0
 
 
+def is_young(facts: Facts) -> bool:
+    """Whether the store came so lately, in place of another, that signs of life may still be on their way there."""
+    since = facts.store.since if facts.store else 0
+    return bool(since) and facts.now - since < SPEAKS_WITHIN
+
+
 def state(
-    beat: Beat | None, process: Process | None, beats: bool, now: Instant, gone: Collection[int] = ()
+    beat: Beat | None,
+    process: Process | None,
+    beats: bool,
+    now: Instant,
+    gone: Collection[int] = (),
+    *,
+    young: bool = False,
 ) -> RoleState:
-    """See :class:`RoleStatus`. A sign of life given by an earlier process says nothing of the one that runs now."""
+    """See :class:`RoleStatus`. A sign of life given by an earlier process says nothing of the one that runs now.
+
+    ``young``: so is the store, and who isn't known to be gone is taken to be up.
+    """
     if process is not None and (process.pid is None or process.pid in gone):
         return "down"
     if process is None and beat is not None and beat.pid in gone:
@@ -105,6 +120,8 @@ def state(
     fresh = beat is not None and now - beat.at < SILENT_AFTER
     if beat is not None and (fresh or (process is not None and not beats)):
         return beat.state if beat.state in ("misconfigured", "unavailable") else "up"  # type: ignore[return-value]
+    if young:
+        return "up"
     if process is None:
         return "down"
     if process.started and now - process.started < SPEAKS_WITHIN:

@@ -33,7 +33,10 @@ def store_problems(facts: Facts) -> Iterator[Problem]:
         yield problem(facts, kinds.STORE_MISCONFIGURED, where, said(error), error.hint or f"ls -l {where}")
     elif error is not None:
         since = facts.store.at if facts.store else 0
-        text = f"{said(error)}; records are still healed, nothing new is planned"
+        does = "records are still healed, nothing new is planned"
+        if facts.store is None and not facts.processes and facts.observer is None:
+            does = "whether any role of the region runs can't be seen from here"
+        text = f"{said(error)}; {does}"
         yield problem(facts, kinds.STORE_UNAVAILABLE, where, text, f"ls -l {where}", since)
     if facts.stuck_writer is not None:
         pid, seconds = facts.stuck_writer
@@ -58,16 +61,37 @@ def dns_problems(facts: Facts, roles: tuple[RoleStatus, ...]) -> Iterator[Proble
     dig = f"dig @{server.host} -p {server.port} {facts.region.dns.domains[0]} SOA" if server else check
     if isinstance(error, Misconfigured):
         text = f"{said(error)}; {error.hint}" if error.hint else said(error)
+        text += also(facts, roles)
         yield problem(facts, kinds.PROVIDER_REFUSES, where, text, check)
     elif error is not None:
         text = f"{said(error)}; its role doesn't run" if dead else said(error)
         text += ", and is started again" if dead and supervised else ""
         try_ = dig if not dead else log_of(facts, "dns") if supervised else start(facts)
+        text += also(facts, roles)
         since, person = facts.dns.at if facts.dns else 0, dead and not supervised
         yield problem(facts, kinds.DNS_UNAVAILABLE, where, text, try_, since, person=person)
     elif facts.observer is not None and facts.observer.error and facts.now - facts.observer.at > 3 * SECOND:
         text = f"the observer's questions aren't answered: {facts.observer.error}"
         yield problem(facts, kinds.DNS_UNAVAILABLE, where, text, dig, facts.observer.at)
+
+
+def server_of(facts: Facts) -> str:
+    """Where the DNS server is, as errors about it name it; "" if it isn't known."""
+    dns = facts.region.dns
+    return str((dns.listen if dns.provider == "embedded" else dns.server) or "")
+
+
+def says_the_same(facts: Facts, role: RoleStatus) -> bool:
+    """Whether a role only says that the DNS server is away or refuses, which is told already."""
+    server = server_of(facts)
+    ill = role.state in ("unavailable", "misconfigured")
+    return facts.dns_error is not None and ill and bool(server) and server in (role.last_error or "")
+
+
+def also(facts: Facts, roles: tuple[RoleStatus, ...]) -> str:
+    """Which roles say the same of the server."""
+    names = [role.name for role in roles if says_the_same(facts, role)]
+    return f"; so say {', '.join(names)}" if names else ""
 
 
 def config_problems(facts: Facts) -> Iterator[Problem]:
@@ -106,6 +130,8 @@ def role_problems(facts: Facts, roles: tuple[RoleStatus, ...]) -> Iterator[Probl
         yield problem(facts, kinds.REGION_DOWN, facts.region.name, text, start(facts))
         return
     for role in roles:
+        if says_the_same(facts, role):
+            continue
         yield from role_problem(facts, role, needed=role.name in needed or role.name in facts.processes)
 
 
@@ -123,7 +149,8 @@ def role_problem(facts: Facts, role: RoleStatus, *, needed: bool) -> Iterator[Pr
             own = beat is not None and beat.pid == role.pid and role.seen_s is not None
             how_long = f"for {role.seen_s:.0f} s" if own else "since its start"
             text = f"process {role.pid} runs, and gave no sign of life {how_long}"
-            yield problem(facts, kinds.ROLE_SILENT, role.name, text, f"cat /proc/{role.pid}/status", since)
+            line, began = f"cat /proc/{role.pid}/status", since if own else 0
+            yield problem(facts, kinds.ROLE_SILENT, role.name, text, line, began)
         case "misconfigured":
             provider = kind_of(role.name) == "enactor"
             kind = kinds.PROVIDER_REFUSES if provider else kinds.ROLE_MISCONFIGURED

@@ -1,0 +1,99 @@
+"""Processes of this machine: what the supervisor's file says of them, and what /proc does."""
+
+import os
+import time
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import structs
+
+from fencepost.core.instant import SECOND, Instant
+from fencepost.roles.status.facts import Process, StoreFacts
+
+
+def read_processes(held: Mapping[str, Any]) -> tuple[dict[str, Process], Instant]:
+    """What ``processes.json`` holds, and when its supervisor started (0: it doesn't run); a dead one's word is void."""
+    try:
+        booted = booted_at()
+    except (OSError, ValueError):
+        return {}, 0
+    started = started_at(held.get("supervisor"), booted)
+    if not started:
+        return {}, 0
+    try:
+        found = msgspec.convert(held.get("processes", {}), type=dict[str, Process])
+    except msgspec.ValidationError:
+        return {}, started
+    return {name: structs.replace(each, started=started_at(each.pid, booted)) for name, each in found.items()}, started
+
+
+def stuck_writer(held: Mapping[str, Any]) -> tuple[int, float] | None:
+    """Who holds the store's write lock and doesn't move, and for how many seconds, as ``processes.json`` has it."""
+    match held.get("stuck_writer"):
+        case {"pid": int(pid), "held_s": int() | float() as seconds}:
+            return pid, float(seconds)
+    return None
+
+
+def logs_in(folder: str) -> frozenset[str]:
+    """The log files in a region's folder, which a supervisor of ours writes and systemd doesn't."""
+    try:
+        return frozenset(name for name in os.listdir(folder) if name.endswith(".log")) if folder else frozenset()
+    except OSError:
+        return frozenset()
+
+
+def pids_of(stored: StoreFacts | None, running: Mapping[str, Process]) -> set[int]:
+    """Every process that is said to be a role's."""
+    beats = stored.beats if stored is not None else ()
+    return {beat.pid for beat in beats} | {each.pid for each in running.values() if each.pid is not None}
+
+
+def gone(pids: Iterable[int]) -> frozenset[int]:
+    """Those of these pids that no process of this machine has, or only one that has died and wasn't waited for.
+
+    A region's roles run on one machine, its store's; so a sign of life by a pid that is gone says nothing any more.
+    """
+    return frozenset(pid for pid in pids if pid > 0 and not alive(pid))
+
+
+def alive(pid: int) -> bool:
+    """Whether a process of this machine has this pid. Another user's counts too, also where /proc hides it."""
+    try:
+        os.kill(pid, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except OSError:
+        return True
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in ("Z", "X")
+    except (OSError, IndexError):
+        return True
+
+
+def booted_at() -> Instant:
+    """When this machine started (nanoseconds since 1970, to 10 ms). Raises OSError or ValueError without /proc."""
+    return time.time_ns() - int(float(Path("/proc/uptime").read_text().split()[0]) * SECOND)
+
+
+def started_at(pid: object, booted: Instant) -> Instant:
+    """When a process started (nanoseconds since 1970, to 10 ms); 0 if there is none. proc_pid_stat(5), field 22."""
+    if not isinstance(pid, int) or pid <= 0:
+        return 0
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except (OSError, ValueError):
+        return 0
+    ticks = int(stat.rpartition(")")[2].split()[19])
+    return max(1, booted + ticks * (SECOND // 100))
+
+
+def load_processes(folder: Path) -> dict[str, Any]:
+    """``processes.json`` of a region's folder; empty where there is none."""
+    try:
+        held = msgspec.json.decode((folder / "processes.json").read_bytes())
+    except (OSError, msgspec.DecodeError):
+        return {}
+    return held if isinstance(held, dict) else {}
