@@ -13,6 +13,7 @@ from fencepost.core import judge, promises, repair, store, zone
 from fencepost.core.effects import Compare, Effect, ReadDns, ReadHead, ReadInputs, ReadRows
 from fencepost.core.events import DnsRead, Event, HeadRead, InputsRead, RowsRead, Spent, Standing, Woke
 from fencepost.core.fence import Generation, Hold, Marker
+from fencepost.core.instant import SECOND
 from fencepost.core.judge import Judgement, Kind, Pair, Remembered
 from fencepost.core.promises import Memory
 from fencepost.core.record_set import Content
@@ -203,6 +204,27 @@ def inputs_before_head(self: DnsPlanner, event: Event, now: int) -> tuple[Effect
     return (ReadInputs(),) if effects == (ReadHead(),) else effects
 
 
+# local files that are old, clocks that are wrong ----------------------------------------------------------------------
+
+
+def restore_what_is_remembered(pair: Pair, marker: Marker, why: str) -> Judgement:
+    """What the local file remembers is put back, whether or not it is what the marker names."""
+    known = pair.remembered
+    if known is None or not pair.live.empty or zone.withdraws(marker) or marker.content is not None:
+        return real_restore(pair, marker, why)
+    return Judgement(Kind.HEAL, Change(pair.live.name, pair.live, marker, known.content, known.families))
+
+
+def repair_by_the_clock(live: Live, row: Row | None, value: Content, **words: Any) -> Change:
+    """A repair's epoch is the time on the machine of who sends it, whatever stands."""
+    change = real_repair(live, row, value, **words)
+    assert change.marker.hold is not None
+    hold = structs.replace(change.marker.hold, id=words["now"] // SECOND)
+    generation = Generation(hold.id, change.marker.generation.number)
+    marker = Marker.of(change.marker.owner, change.marker.store, generation, value, hold, 1)
+    return structs.replace(change, marker=marker)
+
+
 # the janitor, and two stores ------------------------------------------------------------------------------------------
 
 
@@ -320,6 +342,20 @@ MUTANTS = (
         Shape(1, 2, budget=may(Fault.INPUT)),
         "inputs_never_backward",
         9,
+    ),
+    Mutant(
+        "an old local file is no word",
+        ((judge, "restore", restore_what_is_remembered),),
+        Shape(1, 1, budget=may(Fault.INPUT, Fault.FILE_OLD, Fault.EMPTIED, Fault.STORE_AWAY)),
+        "never_torn",
+        20,
+    ),
+    Mutant(
+        "epoch above what is known",
+        ((repair, "repair", repair_by_the_clock),),
+        Shape(1, 1, budget=may(Fault.REPAIR, Fault.SLOW_REPAIR)),
+        "never_backward",
+        4,
     ),
     Mutant(
         "the janitor's nonce",

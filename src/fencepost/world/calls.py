@@ -225,10 +225,14 @@ def published(slot: Slot, shared: Shared, plan: Plan) -> Move:
     event = "adopted" if any("adopts" in why for why in plan.why) else f"plan {plan.number} published"
     if any(row.contested for row in plan.rows):
         event = "stands aside"
+    landed = shared.with_tables(after, slot.store)
+    if any(row.hold is not None and row.hold.until_s for row in plan.rows):
+        memory = tuple(goals.timed_out(landed, at) for at in range(len(landed.domain)))
+        landed = structs.replace(landed, memory=memory)
     return Move(
         label,
         advance(slot, Published(), shared.now),
-        shared.with_tables(after, slot.store),
+        landed,
         "inputs_never_backward" if older else None,
         event=event,
     )

@@ -1,5 +1,7 @@
 """Where a region should end up: what ``converges`` means, as a question about one state."""
 
+from msgspec import structs
+
 from fencepost.core import judge as judging
 from fencepost.core.fence import Foreign, Marker
 from fencepost.core.judge import Pair
@@ -46,6 +48,19 @@ def tied(shared: Shared, memory: Memory, live: Live) -> bool:
     if not isinstance(marker, Marker) or marker.hold is None or held is None or marker.hold.id != held.id:
         return False
     return (marker.hold, marker.content) != (held, memory.content)
+
+
+def timed_out(shared: Shared, at: int) -> Memory:
+    """What is remembered of an endpoint, once a hold in its marker or newest row is over by its time.
+
+    A hold that is over has ended all that it replaced, for good: its end brings none back. Else a withdrawal that a
+    repair replaced would count as standing, if a late write made it live once the repair is over and its marker gone.
+    """
+    memory, name = shared.memory[at], shared.domain[at].name
+    rows = [tables.newest(name) for tables in shared.stores]
+    holds = [memory.held, *(row.hold for row in rows if row is not None)]
+    over = max((hold.id for hold in holds if hold is not None and hold.ended(0, shared.judged_at)), default=0)
+    return structs.replace(memory, released=over) if over > memory.released else memory
 
 
 def reigns(shared: Shared, tables: Tables) -> bool:

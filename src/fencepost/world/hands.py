@@ -10,6 +10,7 @@ from fencepost.core.instant import SECOND
 from fencepost.core.record_set import record_digest
 from fencepost.core.store import Head, Order, Row, Tables, Wanted
 from fencepost.core.zone import Change
+from fencepost.world import goals
 from fencepost.world.calls import fly, spend
 from fencepost.world.faults import MEANING, Fault
 from fencepost.world.model import Move
@@ -38,7 +39,7 @@ def by_hand(shared: Shared, at: int, **what: object) -> Shared | None:
     live = structs.replace(shared.domain[at], **what)
     if live == shared.domain[at]:
         return None
-    memory = promises.destroy(shared.memory[at], live, newest_row(shared, at))
+    memory = promises.destroy(goals.timed_out(shared, at), live, newest_row(shared, at))
     return structs.replace(
         shared,
         domain=shared.domain[:at] + (live,) + shared.domain[at + 1 :],
@@ -107,7 +108,10 @@ def repaired(shared: Shared, at: int, fault: Fault = Fault.REPAIR) -> Shared | N
 
 def later(shared: Shared, at: int) -> Shared | None:
     """Time passes: every hold with an end that was placed before is over."""
-    return None if at else structs.replace(shared, tick=shared.tick + 2 * LASTS_S)
+    if at:
+        return None
+    after = structs.replace(shared, tick=shared.tick + 2 * LASTS_S)
+    return structs.replace(after, memory=tuple(goals.timed_out(after, n) for n in range(len(after.domain))))
 
 
 def ordered(shared: Shared, fault: Fault, order: Order, store: int = 0) -> Shared:

@@ -7,7 +7,7 @@ transaction and the next as it was after it.
 
 Here each record set is a read of its own, in the order of names (records before marker) or the other way round. From
 the store the head is read, then the rows; the number of the input snapshot, then what is wanted, then the orders; an
-endpoint's newest row, then the sets known as ours. The order matters: see "rows after the head" among the mutants.
+endpoint's newest row, then the sets known as ours. Rows that are newer than the head do no harm: the plan is outrun.
 """
 
 from collections.abc import Iterator
