@@ -1,4 +1,4 @@
-"""What a region says of itself while people's words stand and while parts are away: told as it is, by real processes."""
+"""What a region says of itself while words of people stand and parts are away: told as it is, by real processes."""
 
 import json
 from collections.abc import Iterator
@@ -44,3 +44,44 @@ def test_under_a_repair_everything_speaks_of_what_dns_answers(region: RunningReg
     said = region.fencepost("drain", "127.0.1.1", "--for", "5m", "--yes", *WHY)
     assert "127.0.1.1 is out" in said
     assert "127.0.1.1" not in region.addresses(WWW)
+
+
+def test_a_reload_refuses_another_domain_and_says_so_until_the_file_is_put_back(region: RunningRegion) -> None:
+    """It took it up "after a restart": the endpoint was an orphan at once, and plan gave advice for a BIND."""
+    good = region.config.read_text()
+    region.config.write_text(good.replace("example.test", "example.net"))
+    try:
+        told = json.loads(region.fencepost("reload", "--json", ok=(1,)))["error"]
+        assert "dns.domain: example.test -> example.net" in told["what"]
+        assert "nothing to preview" in json.loads(region.fencepost("plan", "--json", ok=(1,)))["error"]["what"]
+        problems = decode(region.fencepost("status", "--json", ok=(1,)).encode()).problems
+        assert [each.id for each in problems] == ["config-rejected"]
+    finally:
+        region.config.write_text(good)
+    region.until(
+        lambda: not decode(region.fencepost("status", "--json", ok=(0, 1)).encode()).problems, 10, "no refusal stands"
+    )
+    assert region.addresses(API)
+
+
+def test_a_lost_store_and_a_killed_api_are_told_without_alarm(region: RunningRegion) -> None:
+    """Roles that were fine were called silent, and the counts of promises began anew without a word."""
+    before = decode(region.fencepost("status", "--json").encode())
+    assert before.observed is not None
+    store = region.folder / "told.db"
+    for path in store.parent.glob(store.name + "*"):
+        if not path.name.endswith(".lock"):
+            path.unlink()
+    region.until(lambda: store.exists() and region.converged(), 15, "a new store, adopted")
+    ids = [each.id for each in decode(region.fencepost("status", "--json", ok=(0, 1)).encode()).problems]
+    assert "role-silent" not in ids
+    assert "region-down" not in ids
+    pid = region.signal("api", 9)
+    region.until(lambda: region.pid("api") != pid, 10, "the API is back")
+
+    def counted_anew() -> bool:
+        found = decode(region.fencepost("status", "--json", ok=(0, 1)).encode())
+        after = found.observed.since if found.observed else None
+        return after is not None and after > (before.observed.since or "")  # type: ignore[union-attr]
+
+    region.until(counted_anew, 15, "the document says since when it counts")
