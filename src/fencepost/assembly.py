@@ -41,7 +41,7 @@ def state_folder(region: Region) -> Path:
 
 
 def open_store(region: Region, *, create: bool = False) -> StorePort:
-    """The region's store; one that is away raises from its calls, not here. Raises ``Misconfigured``.
+    """The region's store; one that can't be used raises from its calls, not here.
 
     ``create`` is for the planner alone: it makes the store where there is none, and keeps its log short.
     """

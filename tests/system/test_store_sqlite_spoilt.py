@@ -96,8 +96,13 @@ def test_a_file_that_cannot_be_a_store_is_for_a_person_and_is_left_alone(
 
 def test_a_missing_directory_is_for_a_person(tmp_path: Path) -> None:
     """A path mistyped in the settings, or a disk not mounted."""
+
+    async def go() -> None:
+        async with opened(tmp_path / "none" / "region.db") as store:
+            await store.head()
+
     with pytest.raises(Misconfigured, match="directory is missing") as told:
-        SqliteStore.open(tmp_path / "none" / "region.db", create=True)
+        asyncio.run(go())
     assert "mkdir" in told.value.hint
 
 

@@ -10,7 +10,7 @@ from typing import Annotated, TypeAlias
 from cyclopts import Parameter
 
 from fencepost.cli.terminal import Declined, interactive, note
-from fencepost.core.instant import Duration, Instant
+from fencepost.core.instant import DAY, Duration, Instant
 from fencepost.ports import Misconfigured
 from fencepost.settings.units import duration_ns
 
@@ -35,14 +35,20 @@ Ever: TypeAlias = Annotated[
 ]
 
 EVER = "ever"
+LONGEST: Duration = 50 * 365 * DAY
+"""Longer is a slip; and what ends must end while the store's 64 bits of nanoseconds since 1970 can say it."""
 
 
 def duration(text: str, flag: str) -> Duration:
     """A flag's duration in nanoseconds. Raises ``Misconfigured`` for anything else."""
     try:
-        return duration_ns(text)
+        found = duration_ns(text)
     except ValueError as error:
         raise Misconfigured(f"{blamed(flag, text)} {text!r} {error}") from None
+    if found > LONGEST:
+        hint = 'at most 50 years, such as 30d or 365d' + ('; "ever" has no end' if flag == "--for" else "")
+        raise Misconfigured(f"{blamed(flag, text)} {text!r} is too long", hint=hint)
+    return found
 
 
 def blamed(flag: str, text: str) -> str:

@@ -13,6 +13,7 @@ from fencepost.settings.cautions import note_cautions
 from fencepost.settings.lines import Lines, Path
 from fencepost.settings.meaning import meaning
 from fencepost.settings.mistakes import Caution, Mistake, Notes, SettingsError, TooManyError, clean
+from fencepost.settings.places import judge_places
 from fencepost.settings.reading import Reading
 from fencepost.settings.relations import judge_relations
 from fencepost.settings.schema import Region
@@ -72,6 +73,7 @@ def judge(text: str, path: str, environ: Mapping[str, str] = os.environ, *, ipv6
     try:
         reading = Reading(notes, raw, lines, FilePath(os.path.abspath(path)), environ)
         judge_relations(reading, environ, ipv6=ipv6)
+        judge_places(reading)
         if not notes.mistakes:
             return _good(path, reading.region, lines)
     except TooManyError:

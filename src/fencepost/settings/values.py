@@ -276,6 +276,9 @@ def _canary(value: Any) -> Url:
 
 
 def _split_url(text: str) -> tuple[str, int, str]:
+    if any(char <= " " or char == "\x7f" for char in text):
+        # urlsplit drops tabs and line ends, and another URL would be asked than the file says.
+        raise UnfitError("has a space or control character, which no URL has; escape it with %")
     try:
         parts = urlsplit(text)
         host, port = parts.hostname or "", parts.port or 0

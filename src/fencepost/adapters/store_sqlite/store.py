@@ -23,7 +23,7 @@ from fencepost.core.fence import Generation
 from fencepost.core.instant import Instant
 from fencepost.core.record_set import Content
 from fencepost.core.store import Head, Order, Plan, Row, stamped
-from fencepost.ports import Beat, Enacted, HistoryRow, Inputs, Unavailable
+from fencepost.ports import Beat, Enacted, HistoryRow, Inputs, PortError
 from fencepost.world.reference_store import refuse_unlawful
 
 T = TypeVar("T")
@@ -45,11 +45,11 @@ class SqliteStore:
     def open(cls, path: str | os.PathLike[str], *, checkpoints: bool = False, create: bool = False) -> Self:
         """The store at ``path``; with ``create`` it is made (mode 0600) where there is none, now and when it is lost.
 
-        Exactly one process of a region passes ``checkpoints``. Raises ``Misconfigured``; a store that is merely away
-        raises ``Unavailable`` from the calls, until it is there.
+        Exactly one process of a region passes ``checkpoints``. Raises nothing: a store that is away, damaged or none
+        raises from the calls, until it can be used. Answering and healing need no store, so it ends no role.
         """
         database = Database(Path(os.path.realpath(path)), create=create)
-        with contextlib.suppress(Unavailable):
+        with contextlib.suppress(PortError):
             database.read(plans.read_head)
         return cls(database, Checkpoints(database.path) if checkpoints else None)
 

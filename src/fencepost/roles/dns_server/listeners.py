@@ -24,11 +24,13 @@ async def tell_whom_to_notify(store: StorePort, server: Notifier) -> None:
     while True:
         try:
             told = tuple(sorted({each for beat in await store.beats() for each in beat.notify.split()}))
-            if told != known:
-                known = told
-                server.set_notify(known)
-        except Misconfigured as error:
-            log.warning("a role asked for NOTIFY in vain: %s", error)
         except PortError as error:
             log.debug("NOTIFY list not read: %s", error)
+            told = known
+        if told != known:
+            known = told
+            try:
+                server.set_notify(known)
+            except Misconfigured as error:
+                log.warning("a role asked for NOTIFY in vain: %s", error)
         await asyncio.sleep(LOOK_S)
