@@ -2,8 +2,8 @@
 
 Only observed fields change here (`healthy`, `votes`, `cause`, `capacity`...). Without a quorum the last verdict holds.
 A capacity is the owner's weight or the median of the zones' readings; it is kept when nobody gives one, is at least 1,
-moves only by a twentieth or more, so that noise in readings doesn't rewrite the row at each pass. What a dead target says
-of itself never raises it.
+moves only by a twentieth or more, so that noise in readings doesn't rewrite the row at each pass. What a dead target
+says of itself never raises it.
 """
 
 from collections.abc import Mapping
