@@ -46,7 +46,7 @@ def up(
 ) -> int:
     """Run every role of the region here, until Ctrl-C. Without a region.toml: the sample region, targets included.
 
-    Exit 1 if a promise was seen broken.
+    Exit 1 if a promise was seen broken, or the time of --for is over and it was never ready.
 
     Parameters
     ----------
@@ -88,13 +88,14 @@ class Run:
         self.news = asyncio.Event()
         self.status: Status | None = None
         self.ready = False
+        self.missed = "nothing of it was looked for yet"
         self.ended = False
         self.has_api = False
         self.supervisor = 0
         self.screen = Steady(up_screen.Plain(self.stream))
 
     def run(self) -> int:
-        """Start, show, stop. 1 if a promise was seen broken, or the supervisor ended by itself."""
+        """Start, show, stop. 1 if a promise was seen broken, it was never ready, or the supervisor ended by itself."""
         refuse_clashes(self.region, self.folder, with_targets=self.with_targets)
         ask_once(self.region, self.folder, yes=self.yes)
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -121,7 +122,13 @@ class Run:
             self.print_document()
         end_quietly()
         broken = self.status is not None and any(each.held is False for each in self.status.promises.values())
-        return 1 if broken or self.ended else 0
+        return 1 if broken or self.ended or self.unready() else 0
+
+    def unready(self) -> str:
+        """What was still missing when the time of --for was over; "" without such a time, or for a region that only
+        looks on."""
+        waited = self.last_ns is not None and self.region.mode == "enabled"
+        return self.missed if waited and not self.ready else ""
 
     def load(self) -> None:
         """Make the file the running configuration; a start goes on without a store, and the planner will do it."""
@@ -149,6 +156,8 @@ class Run:
     def closing(self, took_s: float) -> str:
         """The last line: what was promised and held, and where the next run goes on."""
         parts = [f"stopped in {took_s:.1f} s"]
+        if missed := self.unready():
+            parts.append(styled(f"never ready: {missed}", "red"))
         if self.status is not None:
             checked = {name: each for name, each in self.status.promises.items() if each.held is not None}
             broken = sorted(name for name, each in checked.items() if not each.held)
@@ -318,6 +327,7 @@ class Run:
                 missing = await asyncio.to_thread(self.missing)
             if not missing:
                 break
+            self.missed = missing
             if not late and time.monotonic() - self.began > LATE_S:
                 late = True
                 screen.line(f"not ready yet: {missing}; the roles' logs are in {shown(self.folder)}")
