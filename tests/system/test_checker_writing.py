@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from fencepost.adapters.probe import MS
 from fencepost.adapters.probe_kinds import open_prober
 from fencepost.core.traffic.verdict import Beat, CheckerReport
-from fencepost.ports import Refused, Unavailable
+from fencepost.ports import Misconfigured, Refused, Unavailable
 from fencepost.roles.checker import CheckerRole, CheckerSettings
-from fencepost.roles.checker.writer import LOOK_EACH_BEATS, ReportWriter
+from fencepost.roles.checker.writer import LOOK_EACH_BEATS, ReportWriter, pause_s
 from fencepost.roles.loop import Condition
 
 
@@ -55,6 +55,12 @@ def test_the_store_may_be_away() -> None:
             assert role.writer.problem is None
 
     uvloop.run(main())
+
+
+def test_a_store_that_a_person_has_mended_is_found_so_within_seconds() -> None:
+    """For a minute status went on saying that the store was damaged, and the checkers' votes stayed away."""
+    assert pause_s(Misconfigured("the store file is damaged"), "reports", 9) <= 5
+    assert pause_s(Unavailable("the store file is gone"), "reports", 9) <= 1
 
 
 def test_a_checker_that_cannot_write_its_reports_says_so_in_its_sign_of_life() -> None:

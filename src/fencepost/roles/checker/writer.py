@@ -21,8 +21,9 @@ from fencepost.ports import Misconfigured, PortError, Refused
 log = logging.getLogger(__name__)
 AGAIN_S = 0.5
 """Wait between tries while the store is away, plus jitter of as much again."""
-LOOK_AGAIN_S = 60.0
-"""Wait when only a person can mend it."""
+LOOK_AGAIN_S = 5.0
+"""Wait when only a person can mend it. Not the minute that a provider is left alone who counts calls: from the moment
+the store is mended until the next try no vote of this checker counts, and its sign of life says that it is damaged."""
 
 Pool: TypeAlias = "tuple[str, str]"
 
