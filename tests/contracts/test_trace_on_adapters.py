@@ -21,7 +21,7 @@ from fencepost.core.effects import Commit, DeleteRow, Publish
 from fencepost.core.store import Head, Order, Row
 from fencepost.core.zone import Live
 from fencepost.simulator import trace
-from fencepost.simulator.scenarios import HANDS, SCENARIOS, Scenario
+from fencepost.simulator.scenarios import SCENARIOS, Scenario
 from fencepost.simulator.walk import Operation
 from fencepost.world.region import OWNER
 
@@ -109,8 +109,12 @@ def test_real_adapters_come_to_the_same(name: str, seed: int, served: Served, tm
     steps: list[tuple[Operation, tuple[Live, ...], tuple[Row, ...]]] = []
     with path.open() as file:
         simulation = trace.simulation_of(trace.header_of(file.readline()))
-    shared = lambda: simulation.walk.shared  # noqa: E731
-    trace.replay(path, lambda operation: steps.append((operation, shared().domain, shared().tables.rows)), simulation)
+
+    def step(operation: Operation) -> None:
+        shared = simulation.walk.shared
+        steps.append((operation, shared.domain, shared.tables.rows))
+
+    trace.replay(path, step, simulation)
     stage = ServerStage(served)
     settings = Rfc2136Settings(("127.0.0.1", served.port), DOMAIN, KEY_NAME, KEY_SECRET, OWNER)
 
@@ -137,4 +141,3 @@ def test_real_adapters_come_to_the_same(name: str, seed: int, served: Served, tm
 def test_what_was_compared_happened() -> None:
     """Applied and refused commits, plans that were outrun, deletions, hands, a lost store."""
     assert {"commit True", "commit False", "publish True", "delete True", "hand"} <= set(SEEN), SEEN
-    assert HANDS

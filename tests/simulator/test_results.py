@@ -4,11 +4,12 @@ import json
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
+from fencepost.core import zone
 from fencepost.simulator import trace
 from fencepost.simulator.command import replay, simulate
 from fencepost.simulator.result import document, tell
-from fencepost.world import calls
 
 
 def test_the_document_has_what_programs_read() -> None:
@@ -52,8 +53,8 @@ def test_ctrl_c_gives_the_result_so_far() -> None:
 
 def test_a_violation_is_shrunk_told_and_replayed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """A world whose provider forgets an address: no upset is needed, so none is left, and the trace shows the same."""
-    real = calls.zone.after
-    monkeypatch.setattr(calls.zone, "after", lambda live, change: calls.structs.replace(real(live, change), a=()))
+    real = zone.after
+    monkeypatch.setattr(zone, "after", lambda live, change: structs.replace(real(live, change), a=()))
     path = tmp_path / "broken.jsonl"
     result = simulate(range(5), "bad-hands", write=path)
     broken = result.violation
