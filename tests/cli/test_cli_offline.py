@@ -137,14 +137,14 @@ def test_plan_before_the_first_start_names_who_has_its_ports(folder: Path) -> No
         (("history",), 3),
         (("explain", "api.example.test"), 3),
         (("drain", "127.0.1.1", "--reason", "x"), 3),
-        (("withdraw", "api.example.test", "--reason", "x", "--confirm", "api.example.test", "--timeout", "1s"), 2),
+        (("withdraw", "api.example.test", "--reason", "x", "--confirm", "api.example.test", "--timeout", "1s"), 3),
         (("reload",), 3),
     ],
 )
 def test_without_a_region_that_runs_commands_say_so_and_exit_by_whose_fault_it_is(
     folder: Path, words: tuple[str, ...], code: int
 ) -> None:
-    """3: not reachable, try again; 2: no key was ever made here. The same as a document when asked for one."""
+    """3: not reachable, start it and try again. The same as a document when asked for one."""
     path = folder / "region.toml"
     path.write_text(path.read_text().replace("127.0.0.1:5301", "127.0.0.1:9"))
     done = call(*words, cwd=folder)

@@ -13,7 +13,8 @@ from fencepost.core.traffic.membership import Member, Membership, Move, Rule, St
 from fencepost.core.zone import Live
 from fencepost.ports import Beat, Enacted
 from fencepost.roles.configuration import Loaded
-from fencepost.roles.status.document import instant
+from fencepost.roles.status.compose import compose
+from fencepost.roles.status.document import Problem, Status, instant
 from fencepost.roles.status.facts import DnsFacts, Facts, ObserverFacts, Process, StoreFacts
 from fencepost.roles.status.promise_watch import WATCHED
 from fencepost.settings import Region, load
@@ -146,3 +147,15 @@ def facts(**more: Any) -> Facts:
         "folder": "/tmp/demo",
     }
     return Facts(**{**given, **more})
+
+
+def made(**more: Any) -> Status:
+    return compose(facts(**more))
+
+
+def problems(status: Status) -> dict[tuple[str, str], Problem]:
+    return {(each.id, each.on): each for each in status.problems}
+
+
+def ids(status: Status) -> list[str]:
+    return sorted({each.id for each in status.problems})

@@ -19,8 +19,9 @@ def read_processes(held: Mapping[str, Any]) -> tuple[dict[str, Process], Instant
         booted = booted_at()
     except (OSError, ValueError):
         return {}, 0
-    started = started_at(held.get("supervisor"), booted)
-    if not started:
+    supervisor = held.get("supervisor")
+    started = started_at(supervisor, booted)
+    if not started or not isinstance(supervisor, int) or not alive(supervisor):
         return {}, 0
     try:
         found = msgspec.convert(held.get("processes", {}), type=dict[str, Process])
