@@ -14,7 +14,7 @@ from fencepost.explorer.explore import Explorer
 from fencepost.explorer.lean import Lean
 from fencepost.explorer.region_model import RegionModel
 from fencepost.explorer.result import tell
-from fencepost.world import goals
+from fencepost.world import goals, tears
 from fencepost.world.faults import FURTHER, MEANING, NINE, Fault
 from fencepost.world.region import Shape, Shared
 
@@ -156,6 +156,17 @@ def test_torn_reads_need_only_one_deletion_for_the_same(back: Faults) -> None:
     assert (result.verdict, result.promise) == ("violated", "never_backward")
     assert result.story[-2].what == MEANING[Fault.MARKER_DELETED]
     assert Explorer(RegionModel(whole)).run().verdict == "holds"
+
+
+def test_reading_the_marker_again_after_the_records_is_as_good_as_one_moment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same page says how an adapter is to read that has no reads of one moment."""
+    monkeypatch.setattr(tears, "ORDERS", tears.CAREFUL)
+    faults = (Fault.ROLLBACK, Fault.MARKER_DELETED, Fault.TORN)
+    explored = Shape(2, 1, budget=counted(faults, withdrawals=0))
+    result = Explorer(RegionModel(explored)).run()
+    assert result.verdict == "holds", tell(result)
+    assert result.sometimes["torn read noticed"] > 0
+    assert result.sometimes["rollback enacted"] > 0
 
 
 def test_a_clock_that_is_ahead_lets_two_later_holds_tie(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,7 +25,11 @@ from fencepost.world.reads import has_read_dns, known_sets, newest_rows, thought
 from fencepost.world.region import Mirror, Shared, Slot
 
 Piece: TypeAlias = tuple[int, str]
-"""An endpoint's place and what is read of it: "marker" or "records"."""
+"""An endpoint's place and what is read of it: "marker", "records", or "marker again"."""
+ORDERS: tuple[tuple[str, ...], ...] = (("records", "marker"), ("marker", "records"))
+"""How an endpoint's record sets may be read one after the other."""
+CAREFUL: tuple[tuple[str, ...], ...] = (("marker", "records", "marker again"),)
+"""How an adapter is to read where it has no reads of one moment: from the start again, if the marker is another."""
 
 
 class Rest(Effect, frozen=True, gc=False):
@@ -47,7 +51,7 @@ def begun(slot: Slot, shared: Shared) -> Iterator[Move]:
     if budget.get(Fault.TORN) and isinstance(slot.pending, ReadDns):
         places = range(len(shared.domain))
         blank = structs.replace(slot.mirror, dns=tuple(Live(live.name) for live in shared.domain))
-        for kinds in (("records", "marker"), ("marker", "records")):
+        for kinds in ORDERS:
             pieces = tuple((at, kind) for at in places for kind in kinds)
             rests.append((slot._replace(mirror=blank), Rest("dns", pieces)))
     if budget.get(Fault.TORN_STORE):
@@ -70,7 +74,11 @@ def went_on(slot: Slot, shared: Shared, rest: Rest) -> Move:
     """One more piece of a read; after the last one the part thinks."""
     (at, kind), left = rest.pieces[0], rest.pieces[1:]
     tables = shared.stores[slot.store]
-    if rest.what == "dns":
+    if kind == "marker again":
+        if slot.mirror.dns[at].marker != shared.domain[at].marker:
+            again = slot._replace(mirror=structs.replace(slot.mirror, dns=()), pending=ReadDns())
+            return Move("sees another marker, and starts over", again, shared, event="torn read noticed")
+    elif rest.what == "dns":
         slot = slot._replace(mirror=structs.replace(slot.mirror, dns=with_piece(slot.mirror.dns, shared, at, kind)))
     elif kind == "head":
         rest = structs.replace(rest, head=tables.head)
