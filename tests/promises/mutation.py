@@ -119,8 +119,8 @@ Each rule of the protocol taken out, and a dozen small mistakes put into decider
 (`tests/promises/mutants.py`, `seeded.py`). The explorer walks the region made for the rule, or else small regions in a
 fixed order (E enactors, P planners, J janitors, S further stores; a withdrawal and a change of inputs besides the
 faults named); the simulator walks each scenario's first seed, then seeds of the default one.
-`tests/promises/mutation.py` writes this page. The guards of October 2025's plan trees have a table of their own: `fencepost explore --guards`,
-and [the race](the-race.md).
+`tests/promises/mutation.py` writes this page. The guards of October 2025's plan trees have a table of their own:
+`fencepost explore --guards`, and [the race](the-race.md).
 
 | | Without, or with | Explorer: promise | where | after | Simulator: promise | where | after |
 | --- | --- | --- | --- | --- | --- | --- | --- |
