@@ -24,7 +24,11 @@ def shrink(
     def breaks(chosen: Sequence[Upset]) -> bool:
         nonlocal left
         left -= 1
-        return left >= 0 and walk(seed, scenario, tuple(chosen)).promise == promise
+        try:
+            return left >= 0 and walk(seed, scenario, tuple(chosen)).promise == promise
+        except KeyboardInterrupt:  # what has been found so far is worth telling
+            left = 0
+            return False
 
     found = fewer_kinds(tuple(upsets), breaks)
     return fewer(found, breaks)

@@ -5,7 +5,7 @@ from typing import Any
 from msgspec import Struct, structs
 
 from fencepost.core.instant import Instant
-from fencepost.core.store import Row, Tables
+from fencepost.core.store import Plan, Row, Tables
 from fencepost.world.region import Shared
 
 
@@ -28,6 +28,10 @@ class Timed(Shared, frozen=True, gc=False):
     def judged_at(self) -> Instant:
         """As late as anybody has thought it is."""
         return self.latest
+
+    def nonce(self, tables: Tables, plan: Plan) -> str:
+        """No two plans have one, though a store that was set back counts the same numbers again."""
+        return f"{tables.head.store}-{plan.number}.{self.life}"
 
 
 class Indexed(Tables, frozen=True, gc=False):

@@ -330,12 +330,10 @@ class Upsets:
         self.pools.override(*what, ends=True)
 
     def reload(self, upset: Upset) -> str:
-        """Another TTL, a target more, or one less; or a file without any endpoint, which is refused at load."""
-        owner, way = self.pools.owner, upset.pick % 4
+        """Another TTL, a target more, or one less."""
+        owner, way = self.pools.owner, upset.where % 3
         pool, listing = self.targets(upset)
         if way == 0:
-            return "a configuration without endpoints is refused"
-        if way == 1:
             ttl = 20 + upset.where % 40
             changed = tuple(structs.replace(e, ttl_s=ttl) if e.pool == pool else e for e in owner.endpoints)
             self.load(structs.replace(owner, endpoints=changed))
@@ -343,7 +341,7 @@ class Upsets:
         count = len(listing.targets)
         every = addresses(pool, 15)
         known = {target.key for target in listing.targets}
-        if way == 2 or count < 3:
+        if way == 1 or count < 3:
             added = next((target for target in every if target.key not in known), None)
             targets = (*listing.targets, added) if added is not None else listing.targets
             words = f"{added.key} is added" if added is not None else "nothing is added"

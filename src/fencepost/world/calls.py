@@ -216,7 +216,7 @@ def land(shared: Shared, batch: Batch) -> tuple[Shared, str | None, bool]:
 def published(slot: Slot, shared: Shared, plan: Plan) -> Move:
     """A plan reaches the store."""
     tables = shared.stores[slot.store]
-    after = store.publish(tables, plan, f"{tables.head.store}-{plan.number}")
+    after = store.publish(tables, plan, shared.nonce(tables, plan))
     if after is None:
         told = advance(slot, Outrun(), shared.now)
         return Move(f"plan {plan.number} is refused: another was first", told, shared, event="outrun")

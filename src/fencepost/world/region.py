@@ -23,7 +23,7 @@ from fencepost.core.instant import SECOND, Instant
 from fencepost.core.judge import Pair, Remembered
 from fencepost.core.promises import Memory
 from fencepost.core.record_set import Content, content
-from fencepost.core.store import Head, Order, Row, Tables, Wanted
+from fencepost.core.store import Head, Order, Plan, Row, Tables, Wanted
 from fencepost.core.traffic.dns_enactor import DnsEnactor, EnactorSettings
 from fencepost.core.traffic.dns_planner import DnsPlanner, PlannerSettings
 from fencepost.core.traffic.janitor import Janitor, JanitorSettings
@@ -77,6 +77,10 @@ class Shared(Struct, frozen=True, gc=False):
     def judged_at(self) -> Instant:
         """The time by which holds that end by themselves are judged."""
         return self.tick * SECOND
+
+    def nonce(self, tables: Tables, plan: Plan) -> str:
+        """What stands for a plan's drawn nonce: no two plans of one store have one number here."""
+        return f"{tables.head.store}-{plan.number}"
 
     @property
     def tables(self) -> Tables:
