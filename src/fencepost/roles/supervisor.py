@@ -157,11 +157,11 @@ class Supervisor:
             why = f"can't be started: {error.strerror or error}"
             if child.refused != why:
                 child.refused = why
-                self.tell(child.spec.name, f"{why}; tried again every {RESTART_MOST_S:.0f} s, as this stands")
+                self.tell(child.spec.name, f"{why}; tried again every {RESTART_MOST_S:.0f} s")
             return False
         child.started = time.monotonic()
         if child.refused:
-            self.tell(child.spec.name, f"could be started again (pid {child.pid})")
+            self.tell(child.spec.name, f"is started again (pid {child.pid})")
             child.refused = ""
         return True
 

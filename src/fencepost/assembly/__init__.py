@@ -1,4 +1,4 @@
-"""Where parts meet: the only module that names concrete adapters, and what each role process is made of.
+"""Where parts meet: the only package that names concrete adapters, and what each role process is made of.
 
 Adapters are imported only when a region's settings choose them.
 """
@@ -6,11 +6,12 @@ Adapters are imported only when a region's settings choose them.
 import asyncio
 import base64
 import os
-import secrets
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from fencepost.assembly.checkers import checker_main
+from fencepost.assembly.places import make_tsig_key, open_store, state_folder, tsig_key
 from fencepost.core.traffic.dns_enactor import EnactorSettings
 from fencepost.core.traffic.dns_planner import PlannerSettings
 from fencepost.core.traffic.janitor import JanitorSettings
@@ -18,63 +19,12 @@ from fencepost.ports import Misconfigured, StorePort
 from fencepost.roles import configuration, heartbeat
 from fencepost.roles.loop import Condition, Drill
 from fencepost.settings import Region
-from fencepost.settings.schema import Secret
-from fencepost.settings.secret import TsigKey, read_tsig_key
 
 if TYPE_CHECKING:
     from fencepost.adapters.dns_rfc2136 import Rfc2136Dns, Rfc2136Settings
-    from fencepost.adapters.probe import Prober, ProbeResult, ProbeSettings, ProbeTarget
-    from fencepost.roles.checker import CheckerSettings
     from fencepost.roles.observer import Witness
 
 Main = Callable[[], Coroutine[Any, Any, None]]
-
-
-def state_folder(region: Region) -> Path:
-    """Where a region's files are: the embedded domain, local files, logs, processes.json."""
-    given = os.environ.get("STATE_DIRECTORY")
-    if given:
-        return Path(given)
-    beside = Path(region.path).parent
-    own = Path(".fencepost") / region.name
-    return beside if beside.match(str(own)) else beside / own
-
-
-def open_store(region: Region, *, create: bool = False) -> StorePort:
-    """The region's store; one that can't be used raises from its calls, not here.
-
-    ``create`` is for the planner alone: it makes the store where there is none, and keeps its log short.
-    """
-    from fencepost.adapters.store_sqlite import SqliteStore
-
-    return SqliteStore.open(Path(region.store.path), create=create, checkpoints=create)
-
-
-def tsig_key(region: Region) -> TsigKey:
-    """The key that signs updates: the embedded server's own, or the one the file names. Raises ``Misconfigured``."""
-    secret = region.dns.key or Secret(file=str(state_folder(region) / "tsig.key"))
-    try:
-        return read_tsig_key(secret, os.environ)
-    except ValueError as error:
-        hint = "compare it with the server's key"
-        if "Permission denied" in str(error):
-            hint = "be the user that fencepost runs as (ls -ln shows whose it is)"
-        elif region.dns.key is None:
-            hint = "fencepost up    makes it at the first start"
-        raise Misconfigured(str(error), where=region.path, hint=hint) from None
-
-
-def make_tsig_key(region: Region) -> None:
-    """Draw the embedded server's key on first start, readable by its user only (mode 0600)."""
-    path = state_folder(region) / "tsig.key"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    except FileExistsError:
-        return
-    secret = base64.b64encode(secrets.token_bytes(32)).decode()
-    with os.fdopen(fd, "w") as file:
-        file.write(f'key "fencepost-{region.name}" {{\n  algorithm hmac-sha256;\n  secret "{secret}";\n}};\n')
 
 
 def open_dns(region: Region) -> "dict[str, Rfc2136Dns]":
@@ -245,83 +195,6 @@ def dns_main(region: Region) -> Main:
     return main
 
 
-def checker_main(region: Region, zone: str) -> Main:
-    """The checker of a zone; it follows the configuration row, so that a reload reaches it."""
-
-    async def main() -> None:
-        from functools import partial
-
-        from fencepost.adapters.probe_kinds import open_prober
-        from fencepost.roles.checker import CheckerRole
-
-        condition, store = Condition(), open_store(region)
-        role = CheckerRole(
-            checker_settings(region, zone),
-            open_prober=partial(open_prober, salt=zone),
-            store=store,
-            open_canaries=[partial(open_prober_of, *canary, salt=zone) for canary in canaries(region)],
-            on_problem=partial(condition.now, "reports"),
-        )
-        async with asyncio.TaskGroup() as group:
-            group.create_task(heartbeat.beat(f"checker/{zone}", store, condition))
-            group.create_task(role.run(asyncio.Event()))
-            group.create_task(
-                configuration.follow(store, lambda loaded: role.reload(checker_settings(loaded.region, zone)))
-            )
-
-    return main
-
-
-def checker_settings(region: Region, zone: str) -> "CheckerSettings":
-    """What a zone's checker probes, and how: every pool's every target."""
-    from fencepost.adapters.probe import ProbeSettings, ProbeTarget
-    from fencepost.roles.checker import CheckedPool, CheckerSettings
-    from fencepost.settings.core_settings import health_settings
-
-    pools = []
-    for pool in region.pools:
-        url, capacity = pool.probe.url, pool.capacity
-        probe = ProbeSettings(
-            kind=url.kind,
-            port=url.port,
-            path=url.path,
-            host=url.host,
-            interval_ns=pool.probe.interval_ns,
-            timeout_ns=pool.probe.timeout_ns,
-            good_statuses=pool.probe.status,
-            capacity_port=capacity.port or None if capacity else None,
-            capacity_path=capacity.path if capacity else None,
-        )
-        targets = tuple(ProbeTarget(each.address, each.address, each.port or None) for each in pool.targets)
-        pools.append(CheckedPool(pool.name, health_settings(pool), probe, targets))
-    return CheckerSettings(zone, tuple(pools))
-
-
-def canaries(region: Region) -> "list[tuple[ProbeSettings, ProbeTarget]]":
-    """The addresses that a checker must reach for its votes to count, each with how it is probed."""
-    from fencepost.adapters.probe import ProbeSettings, ProbeTarget
-
-    interval = min((pool.probe.interval_ns for pool in region.pools), default=10_000_000_000)
-    return [
-        (
-            ProbeSettings(url.kind, url.port, url.path, interval // 2, interval // 4, url.host),
-            ProbeTarget(str(url), url.host, url.port),
-        )
-        for url in region.canaries
-    ]
-
-
-def open_prober_of(
-    settings: "ProbeSettings", target: "ProbeTarget", on_results: "Callable[[list[ProbeResult]], None]", *, salt: str
-) -> "Prober":
-    """A prober of one address."""
-    from fencepost.adapters.probe_kinds import open_prober
-
-    prober = open_prober(settings, on_results, salt=salt)
-    prober.set_targets([target])
-    return prober
-
-
 def api_main(region: Region) -> Main:
     """The API, with the observer in it."""
 
@@ -398,3 +271,22 @@ def stuck_writer(region: Region) -> Callable[[], tuple[int, float] | None]:
     from fencepost.adapters.store_sqlite.writer import WriteLock
 
     return WriteLock(Path(os.path.realpath(region.store.path))).look
+
+
+__all__ = [
+    "A_ZONE",
+    "ROLES",
+    "Main",
+    "dns_main",
+    "enactor_settings",
+    "import_shared",
+    "load_configuration",
+    "make_tsig_key",
+    "open_dns",
+    "open_store",
+    "roles_of",
+    "state_folder",
+    "stuck_writer",
+    "targets_of",
+    "tsig_key",
+]

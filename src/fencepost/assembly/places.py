@@ -1,0 +1,58 @@
+"""Where a region's files are on this machine: its folder, its key, its store."""
+
+import base64
+import os
+import secrets
+from pathlib import Path
+
+from fencepost.ports import Misconfigured, StorePort
+from fencepost.settings import Region
+from fencepost.settings.schema import Secret
+from fencepost.settings.secret import TsigKey, read_tsig_key
+
+
+def state_folder(region: Region) -> Path:
+    """Where a region's files are: the embedded domain, local files, logs, processes.json."""
+    given = os.environ.get("STATE_DIRECTORY")
+    if given:
+        return Path(given)
+    beside = Path(region.path).parent
+    own = Path(".fencepost") / region.name
+    return beside if beside.match(str(own)) else beside / own
+
+
+def open_store(region: Region, *, create: bool = False) -> StorePort:
+    """The region's store; one that can't be used raises from its calls, not here.
+
+    ``create`` is for the planner alone: it makes the store where there is none, and keeps its log short.
+    """
+    from fencepost.adapters.store_sqlite import SqliteStore
+
+    return SqliteStore.open(Path(region.store.path), create=create, checkpoints=create)
+
+
+def tsig_key(region: Region) -> TsigKey:
+    """The key that signs updates: the embedded server's own, or the one the file names. Raises ``Misconfigured``."""
+    secret = region.dns.key or Secret(file=str(state_folder(region) / "tsig.key"))
+    try:
+        return read_tsig_key(secret, os.environ)
+    except ValueError as error:
+        hint = "compare it with the server's key"
+        if "Permission denied" in str(error):
+            hint = "be the user that fencepost runs as (ls -ln shows whose it is)"
+        elif region.dns.key is None:
+            hint = "fencepost up    makes it at the first start"
+        raise Misconfigured(str(error), where=region.path, hint=hint) from None
+
+
+def make_tsig_key(region: Region) -> None:
+    """Draw the embedded server's key on first start, readable by its user only (mode 0600)."""
+    path = state_folder(region) / "tsig.key"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError:
+        return
+    secret = base64.b64encode(secrets.token_bytes(32)).decode()
+    with os.fdopen(fd, "w") as file:
+        file.write(f'key "fencepost-{region.name}" {{\n  algorithm hmac-sha256;\n  secret "{secret}";\n}};\n')
