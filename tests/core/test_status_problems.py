@@ -72,6 +72,22 @@ def test_pools_say_what_alarms_them() -> None:
     assert problems(compose(lasting))["no-quorum", "web"].needs_person
 
 
+def test_targets_on_which_nobody_votes_are_said() -> None:
+    """external-dns #2677: a report that leaves targets out removes nobody, and it is said that nobody sees them."""
+    voters = tuple(Voter(zone, "ok") for zone in "abc")
+    silent = tuple(structs.replace(each, votes=Votes(0, 0)) for each in POOL.members[2:])
+    pool = structs.replace(POOL, voters=voters, members=(*POOL.members[:2], *silent))
+    found = problems(made(store=stored(pools={"web": pool})))["targets-unseen", "web"]
+    assert not found.needs_person, "at first"
+    assert silent[0].key in found.what
+    assert found.try_ == f"fencepost explain {silent[0].key}"
+    lasting = facts(store=stored(pools={"web": pool}), first_seen={("targets-unseen", "web"): NOW - 61 * SECOND})
+    assert problems(compose(lasting))["targets-unseen", "web"].needs_person
+    new = tuple(structs.replace(each, listed_at=NOW - SECOND) for each in silent)
+    warming = structs.replace(pool, members=(*POOL.members[:2], *new))
+    assert ("targets-unseen", "web") not in problems(made(store=stored(pools={"web": warming})))
+
+
 def test_endpoints_say_what_keeps_them_from_being_as_planned() -> None:
     """Foreign, asked about, contested, late, empty: one cause each, and what to type."""
     late = row(API, number=10, made_at=NOW - 31 * SECOND)

@@ -42,6 +42,7 @@ KEPT = {
 FAIL_OPEN = Kind("fail-open", "refused", AT_ONCE)
 POOL_SUSPECT = Kind("pool-suspect", "refused")
 NO_QUORUM = Kind("no-quorum", "unavailable", MINUTE)
+TARGETS_UNSEEN = Kind("targets-unseen", "unavailable", MINUTE)
 CHECKER_SUSPECT = Kind("checker-suspect", "unavailable", 5 * MINUTE)
 CHECKER_OUTVOTED = Kind("checker-outvoted", "refused", 5 * MINUTE)
 TARGETS_REFUSED = Kind("targets-refused", "refused", AT_ONCE)
@@ -77,6 +78,7 @@ KINDS: dict[str, Kind] = {
         FAIL_OPEN,
         POOL_SUSPECT,
         NO_QUORUM,
+        TARGETS_UNSEEN,
         CHECKER_SUSPECT,
         CHECKER_OUTVOTED,
         TARGETS_REFUSED,

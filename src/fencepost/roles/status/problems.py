@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from msgspec import structs
 
 from fencepost.core.fence import Marker
-from fencepost.core.instant import MINUTE, Instant
+from fencepost.core.instant import MINUTE, Duration, Instant
 from fencepost.core.store import Row, Wanted
 from fencepost.core.traffic.allowance import allowance
 from fencepost.core.traffic.allowance import why_kept as allowance_says
@@ -24,6 +24,10 @@ from fencepost.roles.status.running import lives, warming
 from fencepost.roles.status.ways import SPARE, way_out
 from fencepost.settings.core_settings import safety_settings
 from fencepost.settings.schema import Endpoint, Pool
+
+NEW_FOR: Duration = 2 * MINUTE
+"""So long a target that was just listed may be without votes: checkers warm up first."""
+UNSEEN_SHOWN = 3
 
 
 def problem(
@@ -126,6 +130,12 @@ def checkers(facts: Facts, pool: Pool, row: Membership) -> Iterator[Problem]:
     if len(voting) < LEAST_VOTES and len(voting) + soon < LEAST_VOTES:
         text = f"{len(voting)} of {len(row.voters)} checkers vote, two are needed: the last verdicts hold"
         yield problem(facts, kinds.NO_QUORUM, pool.name, text, "fencepost status -v")
+    elif unseen := unseen_targets(row, facts.now):
+        some = ", ".join(unseen[:UNSEEN_SHOWN]) + (
+            f" and {len(unseen) - UNSEEN_SHOWN} more" * (len(unseen) > UNSEEN_SHOWN)
+        )
+        text = f"checkers vote, but fewer than two on {some}: the last verdicts hold there"
+        yield problem(facts, kinds.TARGETS_UNSEEN, pool.name, text, f"fencepost explain {unseen[0]}")
     for voter in row.voters:
         if voter.state not in ("ok", "stale") and not (voter.state == "warming" and warming(facts, pool, voter.zone)):
             text = f"it distrusts itself ({voter.state}), so its votes on pool {pool.name} don't count"
@@ -136,6 +146,15 @@ def checkers(facts: Facts, pool: Pool, row: Membership) -> Iterator[Problem]:
         keys = ", ".join(member.key for member in row.members if member.votes.outvoted == zone)
         text = f"it alone calls {keys} healthy, for over a minute, and is outvoted there"
         yield problem(facts, kinds.CHECKER_OUTVOTED, f"checker/{zone}", text, log_of(facts, f"checker/{zone}"))
+
+
+def unseen_targets(row: Membership, now: Instant) -> list[str]:
+    """Targets on which too few checkers say anything, although they vote: reports without them, or without verdicts."""
+    return [
+        member.key
+        for member in row.members
+        if member.listed and member.votes.fresh < LEAST_VOTES and now - member.listed_at > NEW_FOR
+    ]
 
 
 def endpoint_problems(facts: Facts, roles: tuple[RoleStatus, ...]) -> Iterator[Problem]:
