@@ -25,6 +25,7 @@ BENCHES = {
     "store": "the SQLite store: calls, plans, eight planners at once",
     "probing": "probing 10,000 targets each 10 s",
     "explorer": "the explorer: states a second, bytes a state",
+    "simulator": "simulated hours: moves and region seconds a CPU second, wake-ups beside SimPy's",
 }
 
 

@@ -82,4 +82,6 @@ GOALS = (
     Goal("sample_region", "fencepost --help", "fencepost --help, wall", 250, "ms"),
     Goal("sample_region", "fencepost status", "fencepost status, wall", 250, "ms"),
     Goal("explorer", "explorer", "states a second, least of three regions", 80_000, "/CPU s", least=True),
+    Goal("simulator", "simulator: moves", "swarm: moves a second", 50_000, "/CPU s", least=True),
+    Goal("simulator", "simulator: region", "swarm: region seconds a CPU second", 2_000, "s/CPU s", least=True),
 )
