@@ -37,23 +37,34 @@ class Report(msgspec.Struct, frozen=True):
     meaning: tuple[str, ...]
 
 
-def load(path: str | os.PathLike[str], environ: Mapping[str, str] = os.environ, *, ipv6: bool = True) -> Region:
-    """Read a region.toml. `ipv6` says whether the checkers' machine has IPv6. Raises SettingsError with all
-    mistakes."""
+def load(path: str | os.PathLike[str], environ: Mapping[str, str] = os.environ, *, ipv6: bool | None = None) -> Region:
+    """Read a region.toml. `ipv6` says whether the checkers' machine has IPv6; None: as this one.
+
+    Raises SettingsError with all mistakes.
+    """
     report = check(path, environ, ipv6=ipv6)
     if report.region is None:
         raise SettingsError(report.mistakes)
     return report.region
 
 
-def check(path: str | os.PathLike[str], environ: Mapping[str, str] = os.environ, *, ipv6: bool = True) -> Report:
+def check(path: str | os.PathLike[str], environ: Mapping[str, str] = os.environ, *, ipv6: bool | None = None) -> Report:
     """Read a region.toml and say everything about it. Raises nothing for whatever the file holds."""
     shown_path = os.fspath(path)
     try:
         text = _text(FilePath(path))
     except ValueError as error:
         return _refused(shown_path, 0, str(error))
-    return judge(text, shown_path, environ, ipv6=ipv6)
+    return judge(text, shown_path, environ, ipv6=machine_has_ipv6() if ipv6 is None else ipv6)
+
+
+def machine_has_ipv6() -> bool:
+    """Whether this machine has an IPv6 address, its loopback's at least (proc(5), if_inet6)."""
+    listed = FilePath("/proc/net/if_inet6")
+    try:
+        return bool(listed.read_text())
+    except OSError:
+        return not listed.parent.is_dir()  # without /proc it can't be told, and a probe will tell
 
 
 def judge(text: str, path: str, environ: Mapping[str, str] = os.environ, *, ipv6: bool = True) -> Report:
