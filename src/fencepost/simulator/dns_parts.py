@@ -150,8 +150,8 @@ class DnsPart:
         shared = walk.shared
         kind = type(pending)
         if kind is ReadDns:
-            return DNS_READ if mirror.dns is shared.domain and walk.now >= walk.dns_away_until else None
-        if walk.now < walk.store_away_until:
+            return DNS_READ if mirror.dns is shared.domain and not walk.no_dns(self.process) else None
+        if walk.no_store(self.process):
             return None
         tables = shared.stores[0]
         if kind is ReadRows:
@@ -189,8 +189,8 @@ class DnsPart:
         """Whether nobody is there to answer."""
         walk = self.walk
         if isinstance(pending, STORE_CALLS):
-            return walk.now < walk.store_away_until
-        return walk.now < walk.dns_away_until
+            return walk.no_store(self.process)
+        return walk.no_dns(self.process)
 
     def unanswered(self, shared: Timed) -> Move:
         """Nobody answers."""

@@ -51,7 +51,7 @@ class CheckerPart:
             return
         walk, pools = self.walk, self.pools
         configuration = pools.kept.configuration
-        if walk.now < walk.store_away_until or configuration is None:
+        if walk.no_store(self.process) or configuration is None:
             walk.push(walk.now + SECOND, self.start, token)
             return
         self.deciders, self.put, now = [], [], walk.now + self.process.skew
@@ -114,7 +114,7 @@ class CheckerPart:
             if isinstance(effect, PublishReport):
                 self.put[pool] = effect.report
                 self.store(pool, effect.report)
-            elif isinstance(effect, PublishBeat) and self.walk.now >= self.walk.store_away_until:
+            elif isinstance(effect, PublishBeat) and not self.walk.no_store(self.process):
                 kept = self.pools.kept
                 beats = [each for each in kept.beats[pool] if each.zone != self.zone] + [effect.beat]
                 beats.sort(key=lambda each: each.zone)
@@ -127,7 +127,7 @@ class CheckerPart:
 
     def store(self, pool: int, report: CheckerReport) -> None:
         """A report reaches the store; where it was lost, the next beat brings it again."""
-        if self.walk.now < self.walk.store_away_until:
+        if self.walk.no_store(self.process):
             return
         kept = self.pools.kept
         reports = [each for each in kept.reports[pool] if each.zone != self.zone] + [report]
@@ -183,7 +183,7 @@ class Balancer:
         if process.stopped_until > walk.now:
             walk.push(process.stopped_until, self.balance, token)
             return
-        if walk.now < walk.store_away_until or pools.kept.configuration is None:
+        if walk.no_store(process) or pools.kept.configuration is None:
             self.next(walk.now + SECOND)
             return
         for pool, decider in enumerate(self.deciders):
@@ -197,7 +197,7 @@ class Balancer:
         """One pool's pass; where nothing happens, the next comes later each time."""
         walk = self.walk
         wrote = False
-        for effect in decider.on(self.pools.reading(pool), walk.now + self.process.skew):
+        for effect in decider.on(self.pools.reading(pool, self.process), walk.now + self.process.skew):
             if isinstance(effect, WriteMembership):
                 wrote = True
                 walk.push(walk.now + walk.latency.call(), self.pools.write, (self.process, pool, effect))

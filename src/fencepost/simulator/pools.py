@@ -137,7 +137,7 @@ class Pools:
             for balancer in self.sleepers:
                 balancer(each)
 
-    def reading(self, pool: int) -> ReportsRead:
+    def reading(self, pool: int, process: Process) -> ReportsRead:
         """What a load balancer reads for one pool."""
         kept, walk = self.kept, self.walk
         configuration = kept.configuration or self.owner
@@ -147,7 +147,7 @@ class Pools:
         version, row = kept.rows[pool]
         published: frozenset[str] | None = frozenset()
         if row is None:
-            published = None if walk.now < walk.dns_away_until else self.published(pool, walk.shared, configuration)
+            published = None if walk.no_dns(process) else self.published(pool, walk.shared, configuration)
         overrides = tuple(each for at, each in kept.overrides if at == pool)
         return ReportsRead(
             self.settings[pool], listing, kept.reports[pool], kept.beats[pool], overrides, row, version, published
@@ -164,7 +164,7 @@ class Pools:
         walk = self.walk
         version, before = self.kept.rows[pool]
         watch = walk.watch
-        if walk.now < walk.store_away_until or effect.expected_version != version:
+        if walk.no_store(process) or effect.expected_version != version:
             watch.saw("membership refused")
             watch.tell(walk.now, process.name, f"membership of {effect.pool} is refused")
             return

@@ -51,6 +51,7 @@ HANDS = (
     "marker-deleted-and-record-altered",
     "foreign-marker",
 )
+CUT_OFF = ("dns-away", "store-away", "cut-off-from-store", "cut-off-from-dns")
 MESSAGES = ("answer-lost", "write-lost", "write-late", "delivered-twice")
 PROCESSES = ("crash", "pause", "stopped-before-write", "local-file-lost")
 TARGETS = (
@@ -122,7 +123,7 @@ SCENARIOS: dict[str, Scenario] = {
         Scenario(
             "lost-messages",
             "answers are lost, writes come late or twice, DNS and store go away",
-            (*MESSAGES, "dns-away", "store-away", *PROCESSES, *TARGETS[:2]),
+            (*MESSAGES, *CUT_OFF, *PROCESSES, *TARGETS[:2]),
             every=True,
         ),
         Scenario(

@@ -87,6 +87,8 @@ KINDS: dict[str, Kind] = {
     "zone-lost": Kind("every target of a zone dies", 2, 10 * SECOND, 10 * MINUTE),
     "checker-cut-off": Kind("a checker reaches no target; mostly not its canary either", 5, 10 * SECOND, 10 * MINUTE),
     "probes-lost": Kind("a third of all probes is lost", 3, MINUTE, 10 * MINUTE),
+    "cut-off-from-store": Kind("one process can't reach the store", 8, SECOND, 10 * MINUTE),
+    "cut-off-from-dns": Kind("one process can't reach the DNS provider", 6, SECOND, 10 * MINUTE),
 }
 """Every kind of upset there is."""
 

@@ -65,6 +65,8 @@ class Upsets:
             "listing-empty": self.silence,
             "checker-cut-off": self.cut_off,
             "probes-lost": self.lose_probes,
+            "cut-off-from-store": self.lose_store,
+            "cut-off-from-dns": self.lose_dns,
         }
         for act, kinds in (
             (self.mishap, ("answer-lost", "write-lost", "write-late", "delivered-twice", "stopped-before-write")),
@@ -163,6 +165,18 @@ class Upsets:
         """The provider doesn't answer."""
         self.walk.dns_away_until = max(self.walk.dns_away_until, self.until(upset))
         return f"DNS is away for {upset.lasts // SECOND} s"
+
+    def lose_store(self, upset: Upset) -> str:
+        """One process can't reach the store."""
+        process = self.process(upset)
+        process.no_store_until = self.until(upset)
+        return f"{process.name} can't reach the store for {upset.lasts // SECOND} s"
+
+    def lose_dns(self, upset: Upset) -> str:
+        """One process can't reach the provider."""
+        process = self.process(upset)
+        process.no_dns_until = self.until(upset)
+        return f"{process.name} can't reach DNS for {upset.lasts // SECOND} s"
 
     def wipe(self, _: Upset) -> str:
         """The store is lost."""

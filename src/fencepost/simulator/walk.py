@@ -36,6 +36,8 @@ class Process:
         self.name = name
         self.skew: Duration = 0
         self.stopped_until: Instant = 0
+        self.no_store_until: Instant = 0
+        self.no_dns_until: Instant = 0
 
 
 class Walk:
@@ -59,6 +61,14 @@ class Walk:
             clock=EPOCH,
             latest=EPOCH,
         )
+
+    def no_store(self, process: Process) -> bool:
+        """Whether the store is away, or can't be reached from there."""
+        return self.now < self.store_away_until or self.now < process.no_store_until
+
+    def no_dns(self, process: Process) -> bool:
+        """Whether the provider is away, or can't be reached from there."""
+        return self.now < self.dns_away_until or self.now < process.no_dns_until
 
     def push(self, at: Instant, act: Callable[[Any], None], what: Any = None) -> None:
         """A move to come."""
