@@ -81,7 +81,9 @@ GOALS = (
     Goal("sample_region", "sample region memory", "memory, all roles", 200, "MB PSS"),
     Goal("sample_region", "fencepost --help", "fencepost --help, wall", 250, "ms"),
     Goal("sample_region", "fencepost status", "fencepost status, wall", 250, "ms"),
-    Goal("explorer", "explorer", "states a second, least of three regions", 80_000, "/CPU s", least=True),
+    Goal("explorer", "explorer", "states a second, least of four regions", 100_000, "/CPU s", least=True),
+    Goal("explorer", "explorer, two million states", "large: bytes a state", 150, "B"),
+    Goal("explorer", "October 2025 as it was, found", "October 2025 as it was, found", 0.5, "s CPU"),
     Goal("simulator", "simulator: moves", "swarm: moves a second", 50_000, "/CPU s", least=True),
     Goal("simulator", "simulator: region", "swarm: region seconds a CPU second", 2_000, "s/CPU s", least=True),
 )
