@@ -6,6 +6,7 @@ What it can't find needs an interleaving that chance hardly ever hits; those are
 import pytest
 from mutants import MUTANTS, Mutant
 
+from fencepost.core.traffic import limits
 from fencepost.simulator.command import simulate
 from fencepost.simulator.result import tell
 
@@ -19,7 +20,7 @@ BY_SCENARIO = {
     "a release names its hold": "two-repairs",
 }
 """Found by the first seed of a scenario made for it."""
-BY_CHANCE = {"fenced at all": 10, "adopt": 10, "adopt the content": 10, "atomic": 10}
+BY_CHANCE = {"fenced at all": 8, "adopt": 3, "adopt the content": 3, "newer inputs win": 5}
 """Found by one of so many seeds of the default scenario, which knows nothing of these rules."""
 
 
@@ -48,6 +49,14 @@ def test_drawn_upsets_find_it(rule: str, monkeypatch: pytest.MonkeyPatch) -> Non
     result = simulate(range(BY_CHANCE[rule]), shrinks=False)
     assert result.violation is not None, tell(result)
     assert result.violation.promise == mutant.breaks, tell(result)
+
+
+def test_without_limits_removal_is_unbounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The load balancer's limits are walked too: where none objects, the first zone that is lost breaks the bound."""
+    monkeypatch.setattr(limits, "objection", lambda *_: None)
+    result = simulate(range(3), "flapping-targets", shrinks=False)
+    assert result.violation is not None, tell(result)
+    assert result.violation.promise == "bounded_removal", tell(result)
 
 
 def test_a_failing_walk_is_shrunk_to_what_it_takes(monkeypatch: pytest.MonkeyPatch) -> None:

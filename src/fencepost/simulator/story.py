@@ -7,7 +7,7 @@ from fencepost.simulator.trace import Header, told_by
 from fencepost.simulator.watch import clock_face
 from fencepost.world.model import Move
 
-QUIET_EVENTS = frozenset(("", "store away", "DNS away", "drifted", "row gone already"))
+QUIET_EVENTS = frozenset(("", "store away", "DNS away", "row gone already"))
 MOST = 120
 """Lines of a story; what came long before its end is left out then."""
 
