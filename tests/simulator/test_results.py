@@ -8,7 +8,7 @@ from msgspec import structs
 
 from fencepost.core import zone
 from fencepost.simulator import trace
-from fencepost.simulator.command import replay, simulate
+from fencepost.simulator.command import narrowed, replay, simulate
 from fencepost.simulator.result import document, tell
 
 
@@ -37,6 +37,29 @@ def test_an_unknown_scenario_is_refused_with_the_nearest() -> None:
     """A slip of the finger."""
     with pytest.raises(ValueError, match="did you mean 'race'"):
         simulate([0], "rase")
+
+
+def test_an_unknown_fault_or_promise_is_refused_with_the_nearest() -> None:
+    """Else a walk without the fault would hold, and say nothing."""
+    with pytest.raises(ValueError, match="did you mean 'target-dies'"):
+        narrowed("race", faults=("target-dys",))
+    with pytest.raises(ValueError, match="did you mean 'never_torn'"):
+        narrowed("race", promises=("never_torm",))
+
+
+def test_faults_and_promises_can_be_chosen() -> None:
+    """Scenarios × faults × promises: what isn't drawn doesn't happen, what isn't judged isn't told."""
+    chosen = narrowed("first-minutes", faults=("record-emptied",), promises=("never_empty", "converges"))
+    result = simulate([0], chosen)
+    assert result.seen["healed"] > 0
+    assert list(document(result)["promises"]) == ["never_empty", "converges"]
+
+
+def test_a_promise_that_is_not_judged_does_not_end_a_walk(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A team that breaks one promise on purpose still wants to know about the others."""
+    monkeypatch.setattr(zone, "exact", lambda *_: True)
+    assert simulate([0], narrowed("race", promises=("never_backward",)), shrinks=False).violation is not None
+    assert simulate([0], narrowed("race", promises=("inputs_never_backward",)), shrinks=False).holds
 
 
 def test_ctrl_c_gives_the_result_so_far() -> None:

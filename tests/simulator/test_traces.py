@@ -53,7 +53,7 @@ def test_a_trace_is_as_documented(recorded: Path) -> None:
     """JSON lines: header, a line a move with number, time, who, what and digest, and an end."""
     lines = [json.loads(line) for line in recorded.read_text().splitlines()]
     head, moves, end = lines[0], lines[1:-1], lines[-1]
-    assert list(head) == ["fencepost_trace", "seed", "scenario", "sizes", "upsets"]
+    assert list(head) == ["fencepost_trace", "seed", "scenario", "sizes", "promises", "upsets"]
     assert (head["fencepost_trace"], head["seed"], head["scenario"]) == (1, 7, "first-minutes")
     assert [number for number, *_ in moves] == list(range(1, len(moves) + 1))
     assert [at for _, at, *_ in moves] == sorted(at for _, at, *_ in moves)

@@ -62,6 +62,7 @@ class Simulation:
         self.upsets = scenario.upsets(seed) if upsets is None else upsets
         names = tuple(f"e{number:02}.example.test" for number in range(scenario.endpoints))
         self.walk = walk = Walk(seed, names, scenario.mean)
+        walk.watch.judged = scenario.promises
         self.pools = pools_of(walk, seed, scenario, names)
         self.pools.one_clock = all(upset.kind != "clocks" for upset in self.upsets)
         self.parts = parts_of(walk, self.pools, scenario, shortcuts=shortcuts)
@@ -108,8 +109,7 @@ class Simulation:
         walk.watch.checked["converges"] += 1
         while (late := self.unsettled()) and walk.now < end:
             walk.run(min(walk.now + LOOK_EACH, end))
-        if "converges" in self.scenario.promises:
-            walk.watch.judge("converges" if late else None, ", ".join(late))
+        walk.watch.judge("converges" if late else None, ", ".join(late))
         took = walk.now - calm_at
         walk.run(end)
         return took
@@ -125,7 +125,7 @@ class Simulation:
             row = tables.newest(live.name)
             if asked is None and row is not None and row.hold is None:
                 asked = structs.replace(WANTED, content=row.content)  # no longer listed: what stands stays
-            if not goals.settled(tables, live, asked):
+            if not goals.settled(tables, live, asked, self.walk.now):
                 late.append(live.name)
         return late + [f"order {order.id} for {order.name}" for order in tables.orders if order.name in wanted]
 

@@ -1,11 +1,11 @@
 """Traces: a walk as a file that another process, on another machine, walks again and compares line by line.
 
 JSON lines. The first is the header: ``fencepost_trace`` (the format's version, 1), ``seed``, ``scenario`` (its name),
-``sizes`` (endpoints, targets, enactors, planners, for readers), and ``upsets``, the schedule: each ``[at, kind, where,
-lasts, pick]``, times in nanoseconds. Then a line a move: ``[number, at, who, what, digest]``, ``at`` in nanoseconds
-since the walk's start. The digest stands for the outcome and everything before it: it is a hash over the digest of the
-line before, the words, and what the move left (the part's next call, records, rows) as text. The last line is ``["end",
-promise, words, moves]``, ``promise`` "" if all held.
+``sizes`` (endpoints, targets, enactors, planners, for readers), ``promises`` (those judged), and ``upsets``, the
+schedule: each ``[at, kind, where, lasts, pick]``, times in nanoseconds. Then a line a move: ``[number, at, who, what,
+digest]``, ``at`` in nanoseconds since the walk's start. The digest stands for the outcome and everything before it: it
+is a hash over the digest of the line before, the words, and what the move left (the part's next call, records, rows) as
+text. The last line is ``["end", promise, words, moves]``, ``promise`` "" if all held.
 
 A replay executes the walk anew from the header; it doesn't believe the lines but makes its own and compares. The first
 that differs is told with its number: the deciders, the world or the format have changed since, or something in them
@@ -18,7 +18,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from fencepost.core.instant import Instant
 from fencepost.simulator.scenarios import SCENARIOS, Scenario
@@ -81,7 +81,7 @@ def lines_of(
     }
     upsets = [[each.at, each.kind, each.where, each.lasts, each.pick] for each in header.upsets]
     head = {"fencepost_trace": VERSION, "seed": header.seed, "scenario": scenario.name, "sizes": sizes}
-    write(json.dumps(head | {"upsets": upsets}))
+    write(json.dumps(head | {"promises": list(scenario.promises), "upsets": upsets}))
     walked = (simulation or simulation_of(header)).run(Recorder(write).told, operated)
     write(json.dumps(["end", walked.promise, walked.words, walked.moves]))
     return walked
@@ -102,7 +102,8 @@ def header_of(line: str) -> Header:
         if version != VERSION:
             raise ValueError(f"it is in format {version}; this fencepost replays format {VERSION}")
         upsets = tuple(Upset(at, kind, where, lasts, pick) for at, kind, where, lasts, pick in head["upsets"])
-        return Header(int(head["seed"]), SCENARIOS[head["scenario"]], upsets)
+        scenario = structs.replace(SCENARIOS[head["scenario"]], promises=tuple(head["promises"]))
+        return Header(int(head["seed"]), scenario, upsets)
     except (json.JSONDecodeError, TypeError, KeyError) as error:
         raise ValueError(f"its first line is no header of a trace ({error})") from None
 

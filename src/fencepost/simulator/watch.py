@@ -29,6 +29,7 @@ class Watch:
     def __init__(self, begun: Instant) -> None:
         self.begun = begun
         self.moves = 0
+        self.judged: tuple[str, ...] = (*ALWAYS, *EVENTUALLY)
         self.checked: Counter[str] = Counter(dict.fromkeys((*ALWAYS, *EVENTUALLY), 0))
         self.seen: Counter[str] = Counter()
         self.told: Callable[[Instant, str, str, object], None] | None = None
@@ -38,8 +39,8 @@ class Watch:
         self.seen["published" if event.endswith(" published") else event] += 1
 
     def judge(self, promise: str | None, words: str = "") -> None:
-        """End the walk if a promise is broken."""
-        if promise is not None:
+        """End the walk if a promise is broken that is judged here."""
+        if promise is not None and promise in self.judged:
             raise Broken(promise, words)
 
     def tell(self, now: Instant, who: str, what: str, outcome: object = None) -> None:
