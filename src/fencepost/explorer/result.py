@@ -9,8 +9,8 @@ from msgspec import Struct
 WHO_WIDTH = 10
 
 NOT_COVERED = (
-    "drain, keep, pause and weights; operators' clocks out of order",
-    "a lost local file, three stores of one owner, batches across domains, a provider whose reads are torn",
+    "weights and the gathering of shifts; planners' own clocks out of order; batches across domains",
+    "anything bigger than the bounds stated, and moves together that were tried alone only",
 )
 """What no exploration here says anything about."""
 
