@@ -46,7 +46,7 @@ def duration(text: str, flag: str) -> Duration:
     except ValueError as error:
         raise Misconfigured(f"{blamed(flag, text)} {text!r} {error}") from None
     if found > LONGEST:
-        hint = 'at most 50 years, such as 30d or 365d' + ('; "ever" has no end' if flag == "--for" else "")
+        hint = "at most 50 years, such as 30d or 365d" + ('; "ever" has no end' if flag == "--for" else "")
         raise Misconfigured(f"{blamed(flag, text)} {text!r} is too long", hint=hint)
     return found
 
