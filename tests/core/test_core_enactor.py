@@ -61,7 +61,8 @@ class Region:
         names = [
             name
             for name, newest in self.rows.items()
-            if name not in self.found and self.aside.get(name, 0) <= self.now
+            if name not in self.found
+            and self.aside.get(name, 0) <= self.now
             and judge(Pair(self.domain.get(name, Live(name)), newest), OWNER).kind is not Kind.DONE
         ]
         order = sorted(name for name in names if name > cursor) + sorted(name for name in names if name <= cursor)

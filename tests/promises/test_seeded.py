@@ -13,6 +13,7 @@ SMALL = {
     "the earlier hold wins": Shape(
         1, 1, last=10, budget=((Fault.INPUT, 1), (Fault.WITHDRAW, 1), (Fault.REPAIR, 1), (Fault.RELEASE, 1))
     ),
+    "a release ends only what came before": Shape(1, 1, budget=((Fault.REPAIR, 1), (Fault.RELEASE, 1))),
     "whatever differs is stale": Shape(1, 1, last=10, budget=((Fault.REPAIR, 1),)),
 }
 """Where these show; docs/concepts/mutation.md has the others, with what it took."""

@@ -4,6 +4,7 @@ from msgspec import structs
 
 from fencepost.core import judge as judging
 from fencepost.core.fence import Foreign, Marker
+from fencepost.core.instant import SECOND, Instant
 from fencepost.core.judge import Pair
 from fencepost.core.promises import Memory
 from fencepost.core.record_set import record_digest
@@ -68,7 +69,7 @@ def reigns(shared: Shared, tables: Tables) -> bool:
     if tables.orders:
         return False
     wanted = dict(tables.wanted)
-    return all(settled(tables, live, wanted.get(live.name)) for live in shared.domain)
+    return all(settled(tables, live, wanted.get(live.name), shared.judged_at) for live in shared.domain)
 
 
 def stands_aside(shared: Shared, tables: Tables) -> bool:
@@ -79,8 +80,8 @@ def stands_aside(shared: Shared, tables: Tables) -> bool:
     )
 
 
-def settled(tables: Tables, live: Live, wanted: Wanted | None) -> bool:
-    """Whether one endpoint is where it should be, or waits for a person."""
+def settled(tables: Tables, live: Live, wanted: Wanted | None, now: Instant) -> bool:
+    """Whether one endpoint is where it should be, or waits for a person. A hold that was ended is nowhere to stay."""
     if isinstance(live.marker, Foreign):
         return True
     row = tables.newest(live.name)
@@ -89,5 +90,9 @@ def settled(tables: Tables, live: Live, wanted: Wanted | None) -> bool:
     if live.marker is None:
         kept = {record_digest(r.content.a, r.content.aaaa) for r in tables.rows if r.name == live.name}
         return judging.judge(Pair(live, row, ours=frozenset(kept)), OWNER).kind is judging.Kind.ASK
-    held = row.hold is not None or (wanted is not None and row.content == wanted.content)
-    return held and judging.same(live.marker, row) and live.holds(row.content)
+    if row.hold is None:
+        meant = wanted is not None and row.content == wanted.content
+    else:
+        # Said again here, not asked of the hold: what is judged isn't to be its own judge.
+        meant = row.hold.id > row.released and not 0 < row.hold.until_s * SECOND <= now
+    return meant and judging.same(live.marker, row) and live.holds(row.content)
