@@ -12,7 +12,7 @@ from fencepost.world.region import ASKED, Shape
 
 ENDPOINTS_MOST = 4
 PARTS_MOST = 6
-STORES_MOST = 2
+STORES_MOST = 3
 WITHDRAWALS_MOST = 4
 
 
