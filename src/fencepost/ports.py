@@ -92,6 +92,28 @@ class Inputs(Struct, frozen=True, gc=False):
     orders: tuple[Order, ...]
 
 
+class Overrides(Struct, frozen=True, gc=False):
+    """The overrides alone: each one's JSON by id, as of a snapshot of the store with this identity."""
+
+    store: str
+    snapshot: int
+    words: Mapping[str, bytes]
+
+
+class PutBack(Struct, frozen=True, gc=False):
+    """Overrides that a lost store held, for the one that stands in its place.
+
+    ``into`` and ``seen`` are the new store's identity and snapshot, as read before; ``lost`` and ``snapshot`` those of
+    the lost one, as of which it held exactly ``words`` (JSON by id), expired ones left out.
+    """
+
+    into: str
+    seen: int
+    lost: str
+    snapshot: int
+    words: Mapping[str, bytes]
+
+
 class Enacted(Struct, frozen=True, gc=False):
     """Who enacted an endpoint's live generation: ``by`` a role such as "enactor/b", ``at`` nanoseconds since 1970."""
 
@@ -202,6 +224,19 @@ class StorePort(Protocol):
 
     async def drop_override(self, name: str) -> bool:
         """End an override; raises the input snapshot; whether there was one."""
+        ...
+
+    async def overrides(self, known: Overrides | None = None) -> Overrides:
+        """The overrides alone; ``known`` itself, at the cost of reading the head, if no input changed since."""
+        ...
+
+    async def put_back(self, back: PutBack) -> Sequence[str] | None:
+        """Place what a lost store held: the ids that changed; None if head or inputs aren't those ``seen`` any more.
+
+        An id that was ever placed here, whether it still stands or not, is left alone: a newer word and a resume win.
+        Of those who remember the same lost store the one with the highest snapshot wins, whoever comes first: what an
+        older memory put back, and still stands, is replaced or ended; an older or equal one changes nothing.
+        """
         ...
 
     async def put_report(self, zone: str, pool: str, sequence: int, body: bytes) -> None:

@@ -4,13 +4,14 @@ import asyncio
 import itertools
 
 import pytest
+from put_back import PutBackContract
 from store import Make, StoreContract
 
 from fencepost.core.instant import SECOND, Duration
 from fencepost.world.reference_store import ReferenceStore
 
 
-class TestReference(StoreContract):
+class TestReference(StoreContract, PutBackContract):
     """The store in memory."""
 
     @pytest.fixture

@@ -8,16 +8,17 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from put_back import PutBackContract
 from store import Make, StoreContract, row
 
 from fencepost.adapters.store_sqlite import SqliteStore
 from fencepost.core.fence import Generation
 from fencepost.core.store import Head, Order, Plan
-from fencepost.ports import Enacted, Refused, StorePort
+from fencepost.ports import Enacted, PutBack, Refused, StorePort
 from fencepost.world.reference_store import ReferenceStore
 
 
-class TestSqlite(StoreContract):
+class TestSqlite(StoreContract, PutBackContract):
     """The store in one file."""
 
     @pytest.fixture
@@ -43,6 +44,13 @@ _operation = st.one_of(
     st.tuples(st.just("membership"), st.sampled_from(("web", "db")), st.integers(0, 2), _body),
     st.tuples(st.just("override"), _name, _body),
     st.tuples(st.just("drop"), _name),
+    st.tuples(
+        st.just("put back"),
+        st.sampled_from(("lost", "lost too")),
+        st.integers(0, 4),
+        st.dictionaries(_name, _body, max_size=3),
+        st.integers(0, 9),
+    ),
     st.tuples(st.just("report"), st.sampled_from("ab"), _body),
     st.tuples(st.just("beat"), st.sampled_from("ab"), _body),
     st.tuples(st.just("enacted"), _name, st.integers(0, 1), st.integers(0, 3), st.integers(0, 3)),
@@ -78,6 +86,11 @@ async def does(store: StorePort, heads: list[Head], operation: tuple[Any, ...]) 
                 await store.put_override(name, body)
             case "drop", (name,):
                 return await store.drop_override(name)
+            case "put back", (lost, snapshot, words, missed):
+                seen = await store.overrides()
+                behind = seen.snapshot - (missed == 0)
+                done = await store.put_back(PutBack(seen.store, behind, lost, snapshot, words))
+                return None if done is None else list(done)
             case "report", (zone, body):
                 await store.put_report(zone, "web", 1, body)
             case "beat", (zone, body):

@@ -168,12 +168,13 @@ def test_an_older_store_is_brought_up_to_date_once(path: Path, monkeypatch: pyte
             return await one.head()
 
     head = asyncio.run(write())
-    steps = {**schema.STEPS, 1: ("CREATE TABLE later (x)", "INSERT INTO later VALUES (1)")}
+    now = schema.SCHEMA_VERSION
+    steps = {**schema.STEPS, now: ("CREATE TABLE later (x)", "INSERT INTO later VALUES (1)")}
     monkeypatch.setattr(schema, "STEPS", steps)
-    monkeypatch.setattr(schema, "SCHEMA_VERSION", 2)
+    monkeypatch.setattr(schema, "SCHEMA_VERSION", now + 1)
     assert asyncio.run(read()) == head
     db = sqlite3.connect(path)
-    assert db.execute("PRAGMA user_version").fetchone() == (2,)
+    assert db.execute("PRAGMA user_version").fetchone() == (now + 1,)
     assert db.execute("SELECT count(*) FROM later").fetchone() == (1,)
     db.close()
 

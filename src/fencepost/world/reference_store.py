@@ -12,7 +12,7 @@ from fencepost.core.fence import Generation
 from fencepost.core.instant import MILLISECOND, Duration, Instant
 from fencepost.core.record_set import Content
 from fencepost.core.store import Head, Order, Plan, Row, Tables
-from fencepost.ports import Beat, Enacted, HistoryRow, Inputs, Refused
+from fencepost.ports import Beat, Enacted, HistoryRow, Inputs, Overrides, PutBack, Refused
 
 HISTORY_KEPT = 100_000
 NUMBER_MOST = 2**63 - 1
@@ -49,6 +49,8 @@ class ReferenceStore:
         self._config = b""
         self._membership: dict[str, tuple[int, bytes]] = {}
         self._overrides: dict[str, bytes] = {}
+        self._origins: dict[str, str] = {}
+        self._put_back: dict[str, int] = {}
         self._carried_out: set[str] = set()
         self._reports: dict[tuple[str, str], bytes] = {}
         self._heartbeats: dict[tuple[str, str], bytes] = {}
@@ -159,6 +161,7 @@ class ReferenceStore:
     async def put_override(self, name: str, body: bytes) -> None:
         """As the port says."""
         self._overrides[name] = body
+        self._origins[name] = ""
         self._changed()
 
     async def drop_override(self, name: str) -> bool:
@@ -167,6 +170,32 @@ class ReferenceStore:
             return False
         self._changed()
         return True
+
+    async def overrides(self, known: Overrides | None = None) -> Overrides:
+        """As the port says."""
+        store, snapshot = self.tables.head.store, self.tables.inputs
+        if known is not None and (known.store, known.snapshot) == (store, snapshot):
+            return known
+        return Overrides(store, snapshot, dict(self._overrides))
+
+    async def put_back(self, back: PutBack) -> Sequence[str] | None:
+        """As the port says."""
+        if (back.into, back.seen) != (self.tables.head.store, self.tables.inputs):
+            return None
+        if self._put_back.get(back.lost, -1) >= back.snapshot:
+            return ()
+        self._put_back[back.lost] = back.snapshot
+        before = dict(self._overrides)
+        for name, origin in self._origins.items():
+            if origin == back.lost and name in before and name not in back.words:
+                del self._overrides[name]
+        for name, body in back.words.items():
+            if name not in self._origins or (self._origins[name] == back.lost and name in before):
+                self._origins[name], self._overrides[name] = back.lost, body
+        changed = {name for name, _ in before.items() ^ self._overrides.items()}
+        if changed:
+            self._changed()
+        return sorted(changed)
 
     async def put_report(self, zone: str, pool: str, sequence: int, body: bytes) -> None:  # noqa: ARG002  the port's
         """As the port says."""

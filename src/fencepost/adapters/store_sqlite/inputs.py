@@ -50,7 +50,8 @@ def _orders(db: sqlite3.Connection) -> tuple[Order, ...]:
     return tuple(decoded("waiting_order", name, _decode_order, body) for name, body in waiting)
 
 
-def _changed(db: sqlite3.Connection) -> None:
+def changed(db: sqlite3.Connection) -> None:
+    """Count a change of the inputs."""
     db.execute("UPDATE head SET snapshot = snapshot + 1")
 
 
@@ -63,7 +64,7 @@ def put_order(db: sqlite3.Connection, order: Order) -> None:
     if waiting is not None or db.execute("SELECT 1 FROM carried_out WHERE id = ?", (order.id,)).fetchone():
         return
     db.execute("INSERT INTO waiting_order (id, body) VALUES (?, ?)", (order.id, body))
-    _changed(db)
+    changed(db)
 
 
 def put_config(db: sqlite3.Connection, body: bytes, expected: bytes) -> bool:
@@ -73,7 +74,7 @@ def put_config(db: sqlite3.Connection, body: bytes, expected: bytes) -> bool:
         return False
     if body != expected:
         db.execute("INSERT OR REPLACE INTO config VALUES (1, ?)", (body,))
-        _changed(db)
+        changed(db)
     return True
 
 
@@ -88,19 +89,5 @@ def put_membership(db: sqlite3.Connection, pool: str, expected: int, body: bytes
     if membership(db, pool)[0] != expected:
         return False
     db.execute("INSERT OR REPLACE INTO membership VALUES (?, ?, ?)", (pool, expected + 1, body))
-    _changed(db)
-    return True
-
-
-def put_override(db: sqlite3.Connection, name: str, body: bytes) -> None:
-    """Place or replace an override."""
-    db.execute("INSERT OR REPLACE INTO override VALUES (?, ?)", (name, body))
-    _changed(db)
-
-
-def drop_override(db: sqlite3.Connection, name: str) -> bool:
-    """End an override; whether there was one."""
-    if db.execute("DELETE FROM override WHERE name = ?", (name,)).rowcount == 0:
-        return False
-    _changed(db)
+    changed(db)
     return True

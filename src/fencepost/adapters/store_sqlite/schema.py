@@ -12,7 +12,7 @@ from pathlib import Path
 
 from fencepost.ports import Misconfigured, Unavailable
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 APPLICATION_ID = 0x46505331  # "FPS1": tells a store from any other SQLite file
 IDENTITY_BYTES = 8
 
@@ -57,7 +57,15 @@ _FIRST = (
     "CREATE TABLE beat (role TEXT PRIMARY KEY, body BLOB NOT NULL)",
 )
 
-STEPS: Mapping[int, tuple[str, ...]] = {0: _FIRST}
+_SECOND = (
+    # Of each override's id that ever stood here: "" if a person placed it, or the lost store that it was put back from.
+    "CREATE TABLE override_origin (name TEXT PRIMARY KEY, lost TEXT NOT NULL) WITHOUT ROWID",
+    "INSERT INTO override_origin SELECT name, '' FROM override",
+    # As of which snapshot of a lost store its overrides were put back.
+    "CREATE TABLE put_back (lost TEXT PRIMARY KEY, snapshot INTEGER NOT NULL) WITHOUT ROWID",
+)
+
+STEPS: Mapping[int, tuple[str, ...]] = {0: _FIRST, 1: _SECOND}
 """What leads from version n to n + 1; version 0 is an empty file."""
 
 

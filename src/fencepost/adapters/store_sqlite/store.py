@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Self, TypeVar
 
-from fencepost.adapters.store_sqlite import inputs, plans, telemetry
+from fencepost.adapters.store_sqlite import inputs, overrides, plans, telemetry
 from fencepost.adapters.store_sqlite.checkpoints import Checkpoints
 from fencepost.adapters.store_sqlite.database import Database
 from fencepost.adapters.store_sqlite.inputs import Snapshot
@@ -23,7 +23,7 @@ from fencepost.core.fence import Generation
 from fencepost.core.instant import Instant
 from fencepost.core.record_set import Content
 from fencepost.core.store import Head, Order, Plan, Row, stamped
-from fencepost.ports import Beat, Enacted, HistoryRow, Inputs, PortError
+from fencepost.ports import Beat, Enacted, HistoryRow, Inputs, Overrides, PortError, PutBack
 from fencepost.world.reference_store import refuse_unlawful
 
 T = TypeVar("T")
@@ -142,11 +142,19 @@ class SqliteStore:
 
     async def put_override(self, name: str, body: bytes) -> None:
         """Place or replace an override (drain, keep, pause); raises the input snapshot."""
-        await self._write(inputs.put_override, name, body)
+        await self._write(overrides.put, name, body)
 
     async def drop_override(self, name: str) -> bool:
         """End an override; raises the input snapshot; whether there was one."""
-        return await self._write(inputs.drop_override, name)
+        return await self._write(overrides.drop, name)
+
+    async def overrides(self, known: Overrides | None = None) -> Overrides:
+        """The overrides alone; ``known`` itself, at the cost of reading the head, if no input changed since."""
+        return await self._read(overrides.read, known)
+
+    async def put_back(self, back: PutBack) -> Sequence[str] | None:
+        """Place what a lost store held: the ids that changed; None if head or inputs aren't those seen any more."""
+        return await self._write(overrides.put_back, back)
 
     async def put_report(self, zone: str, pool: str, sequence: int, body: bytes) -> None:
         """A checker's report, replacing its last."""
