@@ -30,6 +30,7 @@ from fencepost.roles.history import tell
 from fencepost.roles.local_file import LocalFile
 from fencepost.roles.loop import Condition, Drill, drive, first_of
 from fencepost.roles.unsettled import Unsettled
+from fencepost.roles.word_keeper import WordKeeper
 
 log = logging.getLogger(__name__)
 
@@ -297,11 +298,12 @@ async def run_enactor(
     condition: Condition,
     drill: Drill | None,
 ) -> None:
-    """An enactor of several domains, until cancelled: a decider each, one local file."""
+    """An enactor of several domains, until cancelled: a decider each, one local file, one memory of overrides."""
     known = LocalFile(file)
     found: dict[str, tuple[str, str]] = {}
     try:
         async with asyncio.TaskGroup() as group:
+            group.create_task(WordKeeper(settings.name, settings.owner, store, known).run(condition))
             for domain, dns in domains.items():
                 own = structs.replace(settings, cursor=settings.cursor)
                 hands = EnactorHands(own, domain, dns, store, known, among=domains, found=found)

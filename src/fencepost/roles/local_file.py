@@ -1,8 +1,9 @@
-"""An enactor's local file: the newest whole set of each endpoint that it wrote, or read and found whole.
+"""An enactor's local file: the newest whole set of each endpoint that it wrote, or read and found whole; and the newest
+overrides (drain, keep, pause) that it read from the store, for the case that the store is lost.
 
-From it an emptied endpoint is healed while the store is away (the store may sit behind that very endpoint). What is
-used from it must match a marker's generation and digest exactly, so a stale or lost file does no harm; hence it isn't
-synced at every write.
+From the sets an emptied endpoint is healed while the store is away (the store may sit behind that very endpoint). What
+is used of them must match a marker's generation and digest exactly, so a stale or lost file does no harm; hence it
+isn't synced at every write. An older memory of overrides gives way to a newer one in the store that takes them back.
 
 A damaged one is put aside and begun anew, but only on SQLite's word that it is damaged, and never over one put aside
 earlier: a full disk, missing rights or a failing read say nothing of what the file holds, and healing is wanted most
@@ -16,13 +17,14 @@ import logging
 import os
 import sqlite3
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from urllib.parse import quote
 
 import msgspec
 
 from fencepost.core.judge import Remembered
+from fencepost.roles.overrides import KeptWords
 
 log = logging.getLogger(__name__)
 
@@ -31,7 +33,10 @@ ASIDE_MOST = 3
 AGAIN_AFTER_S = 10.0
 """How long a file that can't be written is left alone before it is tried again."""
 _DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
-_SCHEMA = "create table if not exists known (name text primary key, body blob not null) without rowid"
+_SCHEMA = (
+    "create table if not exists known (name text primary key, body blob not null) without rowid",
+    "create table if not exists words (one integer primary key check (one = 1), body blob not null)",
+)
 _ENDS = ("-wal", "-shm", "-journal")
 
 
@@ -68,12 +73,36 @@ class LocalFile:
     def keep(self, known: Iterable[tuple[str, Remembered]]) -> None:
         """Remember sets. A full disk or damaged file costs the memory, never the write that it is about."""
         rows = [(name, self._encoder.encode(remembered)) for name, remembered in known]
+        self._write("insert or replace into known values (?, ?)", rows)
+
+    def recall_words(self) -> KeptWords | None:
+        """The overrides that were kept last; None if there are none, or they can't be read now."""
+        self._open()
+        if self._connection is None:
+            return None
+        try:
+            found = self._connection.execute("select body from words").fetchone()
+            return msgspec.json.decode(found[0], type=KeptWords) if found else None
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_ERROR:  # no such table: made before there were any
+                self._failed(error)
+        except sqlite3.Error as error:
+            self._failed(error)
+        except (msgspec.MsgspecError, TypeError, ValueError) as error:
+            log.warning("%s: the overrides are forgotten: %s", self.path, error)
+        return None
+
+    def keep_words(self, words: KeptWords) -> None:
+        """Remember these overrides instead of those before. Fails as :meth:`keep` does."""
+        self._write("insert or replace into words values (1, ?)", [(msgspec.json.encode(words),)])
+
+    def _write(self, statement: str, rows: Sequence[tuple[object, ...]]) -> None:
         self._open()
         if not rows or self._connection is None or not self._writable:
             return
         try:
             self._connection.execute("begin")
-            self._connection.executemany("insert or replace into known values (?, ?)", rows)
+            self._connection.executemany(statement, rows)
             self._connection.execute("commit")
             self._works()
         except sqlite3.Error as error:
@@ -127,7 +156,8 @@ class LocalFile:
             if mode == "rwc":
                 connection.execute("pragma journal_mode = wal")
                 connection.execute("pragma synchronous = normal")
-                connection.execute(_SCHEMA)
+                for statement in _SCHEMA:
+                    connection.execute(statement)
             connection.execute("select 1 from known limit 1").fetchone()
         except BaseException:
             connection.close()

@@ -1,13 +1,20 @@
-"""A person's standing words about targets, zones and pools, as they lie in the store, and which pools they speak of."""
+"""A person's standing words about targets, zones and pools, as they lie in the store, and which pools they speak of;
+and those of a lost store that are to be put back into the one in its place.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
+from msgspec.structs import replace
 
 from fencepost.core.instant import Instant
 from fencepost.core.traffic.membership import Override, OverrideKind
-from fencepost.ports import Misconfigured
+from fencepost.core.traffic.operator_word import FREEZING
+from fencepost.ports import Misconfigured, Overrides, PutBack
 from fencepost.roles.bodies import read_body
+
+PUT_BACK = "put back after the store was lost"
+"""The reason of an override whose own reason was lost with its store."""
 
 
 class StoredOverride(msgspec.Struct, frozen=True):
@@ -32,6 +39,25 @@ class StoredOverride(msgspec.Struct, frozen=True):
         if self.zone and not self.target:
             return f"zone {self.zone}{f' in pool {self.pool}' if self.pool else ''}"
         return self.target or (f"pool {self.pool}" if self.pool else "the region")
+
+    @property
+    def place(self) -> tuple[str, str, str, bool]:
+        """Words with the same place speak of the same targets, and one replaces the other."""
+        return (self.pool, self.target, self.zone, self.what in FREEZING)
+
+    @property
+    def unsigned(self) -> "StoredOverride":
+        """The word without who said it and why."""
+        return replace(self, by="", reason="")
+
+
+class KeptWords(msgspec.Struct, frozen=True):
+    """The overrides that ``store`` held at ``snapshot``, unsigned, in a region of this ``owner``."""
+
+    owner: str
+    store: str
+    snapshot: int
+    words: tuple[StoredOverride, ...]
 
 
 def encode(override: StoredOverride) -> bytes:
@@ -60,3 +86,28 @@ def of_pool(pool: str, words: Iterable[StoredOverride]) -> Iterator[Override]:
     for word in words:
         if word.pool in ("", pool):
             yield Override(word.what, word.target, word.zone, word.by, word.reason, word.until)
+
+
+def kept(owner: str, found: Overrides) -> KeptWords:
+    """What to remember of what the store holds; words that can't be read aren't kept."""
+    words = sorted((word.unsigned for word in readable(found.words)[0]), key=lambda word: word.id)
+    return KeptWords(owner, found.store, found.snapshot, tuple(words))
+
+
+def outlived(lost: KeptWords, found: Overrides, by: str, now: Instant) -> PutBack:
+    """What of a lost store's words is to stand in the new one, of which ``found`` was read; ``by`` puts them back.
+
+    Not those that have ended, nor those in whose place a person has already put another word.
+    """
+    present = {word.id: word for word in readable(found.words)[0]}
+    taken = {word.place for word in present.values()}
+    words = {}
+    for word in lost.words:
+        if word.until and now >= word.until:
+            continue
+        there = present.get(word.id)
+        if there is not None and there.unsigned == word.unsigned:
+            words[word.id] = found.words[word.id]  # put back by another enactor: signed by it, and so it stays
+        elif there is not None or word.place not in taken:
+            words[word.id] = encode(replace(word, by=by, reason=PUT_BACK))
+    return PutBack(found.store, found.snapshot, lost.store, lost.snapshot, words)
