@@ -9,8 +9,10 @@ import pytest
 from fencepost.core.fence import Generation
 from fencepost.core.judge import Remembered
 from fencepost.core.record_set import content
+from fencepost.core.traffic.membership import OverrideKind
 from fencepost.roles import local_file
 from fencepost.roles.local_file import ASIDE_MOST, LocalFile
+from fencepost.roles.overrides import KeptWords, StoredOverride
 
 NAME = "api.example.test"
 SET = content(["192.0.2.1"], 30)
@@ -127,4 +129,35 @@ def test_damage_met_while_running_begins_a_new_file(path: Path) -> None:
     known.keep([(NAME, KNOWN)])
     assert known.recall(NAME) == KNOWN
     assert path.with_suffix(".damaged").exists()
+    known.close()
+
+
+def test_overrides_are_kept_beside_the_sets(path: Path) -> None:
+    """One row: the newest read of them replaces the one before."""
+    word = StoredOverride("d", OverrideKind.DRAIN, "web", "192.0.2.1")
+    known = LocalFile(path)
+    assert known.recall_words() is None
+    for snapshot in (3, 4):
+        known.keep_words(KeptWords("eu-1", "aaaa", snapshot, (word,)))
+    known.close()
+    again = LocalFile(path)
+    assert again.recall_words() == KeptWords("eu-1", "aaaa", 4, (word,))
+    assert again.recall(NAME) == KNOWN
+    again.close()
+
+
+def test_a_file_from_before_there_were_overrides_still_heals_on_a_full_disk(
+    path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It can't be given the table for them; the sets are read all the same."""
+    with sqlite3.connect(path) as db:
+        db.execute("drop table words")
+    db.close()
+    failing(monkeypatch, sqlite3.SQLITE_FULL, "rwc")
+    caplog.set_level(logging.WARNING)
+    known = LocalFile(path)
+    assert known.recall_words() is None
+    known.keep_words(KeptWords("eu-1", "aaaa", 1, ()))
+    assert known.recall(NAME) == KNOWN
+    assert len(caplog.records) == 1
     known.close()
