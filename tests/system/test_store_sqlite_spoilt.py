@@ -71,7 +71,7 @@ def as_torn(path: Path) -> None:
         (as_directory, "directory"),
         (as_text, "damaged or no store"),
         (as_foreign, "not a fencepost store"),
-        (as_newer, "version 9.*up to 1"),
+        (as_newer, f"version 9.*up to {schema.SCHEMA_VERSION}"),
         (as_torn, "damaged"),
         (as_headless, "no head"),
     ],
