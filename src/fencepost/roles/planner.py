@@ -182,8 +182,8 @@ class PlannerHands:
             standing = Standing(name, live, self.rows.get(name), self.wants(name), tuple(self.orders.get(name, ())))
             if needs_adoption(standing) and standing.row is not None:
                 standing = msgspec.structs.replace(standing, enacted=await self.was_enacted(standing.row))
-            if gathered_at(standing, self.settings.gather):
-                self.gathering.add(name)
+            if gathered_at(standing, self.settings.gather) > clock.now():
+                self.gathering.add(name)  # a shift that is over is planned now, or was
             standings.append(standing)
         return Surveyed(tuple(standings), self.highest)
 

@@ -78,7 +78,7 @@ def test_every_rule_that_keeps_has_its_words() -> None:
 
 
 def test_who_is_not_removed_yet_says_which_of_two_reasons_it_is() -> None:
-    """"Its newest probe passed, or there is no quorum" stood above "votes 0 of 3; connection refused"."""
+    """What was said, newest probe passed or no quorum, stood above "votes 0 of 3; connection refused"."""
     kept = Member("192.0.2.1", "a", State.KEPT, rule=Rule.FAILING_NOW, votes=Votes(0, 3))
     assert why_kept(kept, pool(6), SAFETY, 0).startswith("a checker's newest probe of it passed")
     assert "too few checkers vote" in why_kept(replace(kept, votes=Votes(0, 1)), pool(6), SAFETY, 0)
