@@ -46,6 +46,13 @@ MISTAKES = (
     Mistake("an equal number is the same set", judge, "same", "and marker.digest == row.digest", ""),
     Mistake("writes on, once refused", DnsEnactor, "refused", "return (ReadDns(),)", "return (Compare(self.limit),)"),
     Mistake(
+        "carries orders out and keeps them",
+        DnsPlanner,
+        "plan",
+        "spends.extend(order.id for order in standing.orders)",
+        "spends.extend(())",
+    ),
+    Mistake(
         "adopts only what is above",
         dns_planner,
         "needs_adoption",
