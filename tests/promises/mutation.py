@@ -128,13 +128,19 @@ faults named); the simulator walks each scenario's first seed, then seeds of the
 
 
 WHY = {
-    "an equal number is the same set": "A marker of the row's generation with another digest is then healed to the row's "
-    "content instead of being left to the planner. Numbers are drawn above every marker and epochs above every hold, so "
-    "such a tie takes a late write after a lost store, and either way one set comes to stand whole.",
-    "compares the head's number only": "A plan made before the store was lost may then be published into the new one. In "
-    "these models a new store asks for what the old one asked for, so nobody can tell.",
-    "heals without a look at the digest": "What is put back was matched with the marker's digest before, by other lines: "
-    "this look is a second lock, for markers that a hand has damaged.",
+    "an equal number is the same set": (
+        "A marker of the row's generation with another digest is then healed to the row's content, not left to the "
+        "planner. Numbers are drawn above every marker and epochs above every hold, so such a tie takes a late write "
+        "after a lost store, and either way one set comes to stand whole."
+    ),
+    "compares the head's number only": (
+        "A plan made before the store was lost may then be published into the new one. In these models a new store "
+        "asks for what the old one asked for, so nobody can tell."
+    ),
+    "heals without a look at the digest": (
+        "What is put back was matched with the marker's digest before, by other lines: this look is a second lock, for "
+        "markers that a hand has damaged."
+    ),
 }
 """Why neither finds a mistake, where that is known."""
 

@@ -15,6 +15,7 @@ from fencepost.core import judge, repair, store
 from fencepost.core.fence import Hold
 from fencepost.core.traffic import dns_planner, janitor
 from fencepost.core.traffic.dns_enactor import DnsEnactor
+from fencepost.core.traffic.dns_planner import DnsPlanner
 
 
 class Mistake(NamedTuple):
