@@ -120,7 +120,7 @@ def test_keep_and_pause_are_placed_listed_and_ended(region: RunningRegion) -> No
     region.fencepost("pause", "--zone", "b", "--observe", *WHY)
     status = decode(region.fencepost("status", "--json").encode())
     placed = {(word.what, word.on) for word in status.overrides}
-    assert placed == {("keep", "127.0.1.2"), ("observe", "zone b"), ("pause", "pool web")}
+    assert placed == {("keep", "127.0.1.2"), ("observe", "zone b in pool web"), ("pause", "pool web")}
     assert error_of(region, "pause", "--region", *WHY, code=2)["hint"] == "add --confirm flows"
     region.fencepost("resume", "--all", "--yes")
     assert decode(region.fencepost("status", "--json").encode()).overrides == ()
