@@ -118,12 +118,16 @@ def test_keep_and_pause_are_placed_listed_and_ended(region: RunningRegion) -> No
     region.fencepost("keep", "127.0.1.2", *WHY)
     region.fencepost("pause", "web", *WHY)
     region.fencepost("pause", "--zone", "b", "--observe", *WHY)
-    status = decode(region.fencepost("status", "--json").encode())
-    placed = {(word.what, word.on) for word in status.overrides}
-    assert placed == {("keep", "127.0.1.2"), ("observe", "zone b in pool web"), ("pause", "pool web")}
+
+    def placed() -> set[tuple[str, str]]:
+        status = decode(region.fencepost("status", "--json").encode())
+        return {(word.what, word.on) for word in status.overrides}
+
+    expected = {("keep", "127.0.1.2"), ("observe", "zone b"), ("pause", "pool web")}
+    region.until(lambda: placed() == expected, 10, "the API's document, a second old at most, has all three")
     assert error_of(region, "pause", "--region", *WHY, code=2)["hint"] == "add --confirm flows"
     region.fencepost("resume", "--all", "--yes")
-    assert decode(region.fencepost("status", "--json").encode()).overrides == ()
+    region.until(lambda: not placed(), 10, "none is left")
     all_in(region)
 
 
