@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from fencepost.core import judge, repair, store
 from fencepost.core.fence import Hold
-from fencepost.core.traffic import dns_planner, janitor
+from fencepost.core.traffic import dns_enactor, dns_planner, janitor
 from fencepost.core.traffic.dns_enactor import DnsEnactor
 from fencepost.core.traffic.dns_planner import DnsPlanner
 
@@ -66,6 +66,20 @@ MISTAKES = (
         "standing_on",
         "max(row.generation.epoch if row else 0, marker.generation.epoch if marker else 0)",
         "row.generation.epoch if row else 0",
+    ),
+    Mistake(
+        "takes whatever is unmarked for ours",
+        judge,
+        "unmarked",
+        "live.empty or standing in pair.ours or standing == row.adopt",
+        "True or standing",
+    ),
+    Mistake(
+        "another owner's marker is none",
+        dns_enactor,  # where it is called
+        "judge",
+        "if isinstance(marker, Foreign):",
+        "if isinstance(marker, Foreign) and (marker := None):",
     ),
     Mistake("a new hold gets the epoch known", dns_planner, "hold_epoch", "max(known + 1, now // SECOND)", "known"),
     Mistake(

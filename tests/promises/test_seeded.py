@@ -14,6 +14,8 @@ SMALL = {
         1, 1, last=10, budget=((Fault.INPUT, 1), (Fault.WITHDRAW, 1), (Fault.REPAIR, 1), (Fault.RELEASE, 1))
     ),
     "a release ends only what came before": Shape(1, 1, budget=((Fault.REPAIR, 1), (Fault.RELEASE, 1))),
+    "takes whatever is unmarked for ours": Shape(1, 1, budget=((Fault.STRANGER, 1),)),
+    "another owner's marker is none": Shape(1, 1, budget=((Fault.FOREIGN, 1), (Fault.EMPTIED, 1))),
     "whatever differs is stale": Shape(1, 1, last=10, budget=((Fault.REPAIR, 1),)),
 }
 """Where these show; docs/concepts/mutation.md has the others, with what it took."""

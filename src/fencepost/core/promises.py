@@ -7,11 +7,11 @@ it. :class:`Memory` keeps exactly that, one for each endpoint.
 
 from msgspec import Struct, structs
 
-from fencepost.core.fence import NEVER, Generation, Hold, Marker
+from fencepost.core.fence import NEVER, Foreign, Generation, Hold, Marker
 from fencepost.core.instant import Instant
-from fencepost.core.record_set import Content
+from fencepost.core.record_set import Content, record_digest
 from fencepost.core.store import Row
-from fencepost.core.zone import Live, withdraws
+from fencepost.core.zone import Change, Live, withdraws
 
 ALWAYS = {
     "never_empty": "a published address family has an address, unless withdrawn or emptied by another writer",
@@ -20,6 +20,7 @@ ALWAYS = {
     "inputs_never_backward": "no published plan is made from older inputs than its predecessor's",
     "cleanup_spares_live": "no live, newest or pinned row is ever deleted",
     "hold_stands": "a repair, rollback or withdrawal is undone only by its own release, or by a later hold",
+    "spares_others": "another owner's records, and unmarked ones not known as ours, go only by a person's word",
     "bounded_removal": "automation takes out no more than burst + rate x time, and never goes below min_in",
 }
 """Name to meaning, of the promises that hold in every state."""
@@ -33,7 +34,8 @@ EVENTUALLY = {
 class Memory(Struct, frozen=True, gc=False):
     """An endpoint's last enacted generation, the hold that stands in it with its content, the highest id released.
 
-    ``highest`` is the highest generation ever enacted: the only one here that nothing makes fall.
+    ``highest`` is the highest generation ever enacted: the only one here that nothing makes fall. ``adopted`` is the
+    digest of the unmarked records that a person has let us take over, "" for none.
     """
 
     enacted: Generation = NEVER
@@ -41,6 +43,21 @@ class Memory(Struct, frozen=True, gc=False):
     content: Content | None = None
     released: int = 0
     highest: Generation = NEVER
+    adopted: str = ""
+
+
+def replaces(memory: Memory, before: Live, change: Change, *, ours: bool) -> str | None:
+    """The promise that a commit broke by what it replaced, if any; ``ours``: the records before it are known as ours.
+
+    A person's repair is his word: it replaces unmarked records, and never another owner's.
+    """
+    if isinstance(before.marker, Foreign):
+        return "spares_others"
+    if before.marker is not None or before.empty or ours or record_digest(before.a, before.aaaa) == memory.adopted:
+        return None
+    hold = change.marker.hold
+    repaired = hold is not None and hold.kind == "repair" and (memory.held is None or hold.id > memory.held.id)
+    return None if repaired else "spares_others"
 
 
 def enact(memory: Memory, live: Live, now: Instant = 0) -> tuple[Memory, str | None]:

@@ -14,6 +14,7 @@ PARTNERS: dict[str, tuple[str, ...]] = {
     "never_empty": ("healed", "withdraw enacted"),
     "never_backward": ("fenced",),
     "never_torn": ("enacted",),
+    "spares_others": ("foreign-marker", "marker-deleted-and-record-altered"),
     "inputs_never_backward": ("published", "outrun"),
     "cleanup_spares_live": ("row deleted",),
     "hold_stands": ("repair enacted", "rollback enacted", "hold ended", "healed a hold"),

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from fencepost.core.instant import SECOND, Instant
 from fencepost.core.promises import ALWAYS, EVENTUALLY
 
-ON_COMMIT = ("never_empty", "never_backward", "never_torn", "hold_stands")
+ON_COMMIT = ("never_empty", "never_backward", "never_torn", "hold_stands", "spares_others")
 """Judged at each endpoint of each commit that applied, however late it came."""
 
 

@@ -28,7 +28,7 @@ from fencepost.world import goals, tears
 from fencepost.world.faults import Fault
 from fencepost.world.model import Move
 from fencepost.world.reads import has_read_dns, keep, known_sets, newest_rows, thought
-from fencepost.world.region import NOTHING_READ, Shared, Slot, advance, fresh
+from fencepost.world.region import NOTHING_READ, STRANGE, Shared, Slot, advance, fresh
 
 STORE_CALLS = (ReadRows, ReadHead, ReadInputs, ReadSpent)
 """Calls that a store which is away doesn't answer, and that change nothing."""
@@ -202,14 +202,16 @@ def land(shared: Shared, batch: Batch) -> tuple[Shared, str | None, bool]:
     broken = None
     memory = list(shared.memory)
     domain = list(shared.domain)
+    changes = {change.name: change for change in batch}
     for at, live in enumerate(shared.domain):
         if live.name in replaced:
             domain[at] = replaced[live.name]
             known = memory[at]
+            over = promises.replaces(known, live, changes[live.name], ours=live.a != STRANGE.a)
             memory[at], wrong = promises.enact(known, domain[at], shared.judged_at)
             if wrong == "hold_stands" and goals.tied(shared, known, domain[at]):
                 wrong = None
-            broken = broken or wrong
+            broken = broken or wrong or over
     return structs.replace(shared, domain=tuple(domain), memory=tuple(memory)), broken, True
 
 

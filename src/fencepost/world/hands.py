@@ -154,7 +154,10 @@ def taken_over(shared: Shared, at: int) -> Shared | None:
     live = shared.domain[at]
     if live.marker is not None or live.empty:
         return None
-    return ordered(shared, Fault.ADOPT, Order("", "adopt", live.name, adopt=record_digest(live.a, live.aaaa)))
+    seen = record_digest(live.a, live.aaaa)
+    memory = structs.replace(shared.memory[at], adopted=seen)
+    after = ordered(shared, Fault.ADOPT, Order("", "adopt", live.name, adopt=seen))
+    return structs.replace(after, memory=shared.memory[:at] + (memory,) + shared.memory[at + 1 :])
 
 
 def claimed(shared: Shared, at: int) -> Shared | None:
