@@ -91,6 +91,10 @@ def explore(
             refuse_together("--guards" if guards else "--as-was", flags)
             return explore_incident(given(sizes), most, guards, symmetry, json)
         return explore_shipping(flags | sizes | {"most": most}, symmetry, json)
+    except MemoryError:
+        from fencepost.explorer.result import NO_MEMORY
+
+        raise Misconfigured(NO_MEMORY, hint="fencepost explore --help") from None
     except ValueError as error:
         raise Misconfigured(str(error), hint="fencepost explore --help") from None
 
@@ -114,8 +118,9 @@ def explore_shipping(flags: dict[str, Any], symmetry: bool, json: bool) -> int:
     plans = flags.pop("plans")
     if plans is not None:
         refuse_together("--plans", {"inputs": flags["inputs"]})
+        command.check("plans", plans, 1, command.INPUTS_MOST + 1)
         flags["inputs"] = plans - 1
-    moves = tuple(word.strip() for word in (flags.pop("moves") or "each").split(","))
+    moves = words(flags.pop("moves"), "--moves") or ("each",)
     results = command.explore(**given(flags), moves=moves, symmetry=symmetry, progress=Progress())
     if json:
         say(json_text.dumps({**together(results), "results": [document(result) for result in results]}))
@@ -124,24 +129,51 @@ def explore_shipping(flags: dict[str, Any], symmetry: bool, json: bool) -> int:
             say("\n".join(folded(line) for line in tell(result).splitlines()))
         if len(results) > 1:
             say(total(results))
-    return 1 if any(result.verdict == "violated" for result in results) else 0
+    return code_of(results, violated=any(result.verdict == "violated" for result in results))
 
 
 def explore_incident(sizes: dict[str, int], most: int | None, guards: bool, symmetry: bool, json: bool) -> int:
     """October 2025. Raises ``ValueError`` for a size out of range, or a bound too small to call anything safe."""
+    from fencepost.explorer.command import check_most
     from fencepost.explorer.explore import MOST, Explorer
     from fencepost.incident import race
 
+    most = MOST if most is None else most
+    check_most(most)
+    results: list[Result] = []
+
     def walk(model: "TreeModel", *, symmetry: bool) -> "Result":
-        return Explorer(model, symmetry=symmetry, progress=Progress()).run(most or MOST)
+        results.append(Explorer(model, symmetry=symmetry, progress=Progress()).run(most))
+        return results[-1]
 
     if guards:
         table = race.guard_table(walk, **sizes, symmetry=symmetry)
         say(json_text.dumps(race.guards_document(table)) if json else race.tell_guards(table))
-        return 0
+        return code_of(results, violated=False)
     found = race.find_race(walk, **sizes, symmetry=symmetry)
     say(json_text.dumps(race.document(found)) if json else race.tell(found))
-    return 1 if found.violated else 0
+    return code_of(results, violated=found.violated)
+
+
+def code_of(results: "Sequence[Result]", *, violated: bool) -> int:
+    """The exit code: a finding before all; then interrupted, or no memory for what was asked."""
+    from fencepost.explorer.result import NO_MEMORY
+
+    if violated:
+        return 1
+    if any(result.stopped for result in results):
+        return 130
+    return 2 if any(result.why == NO_MEMORY for result in results) else 0
+
+
+def words(text: str | None, flag: str) -> tuple[str, ...] | None:
+    """Names joined by commas; None if the flag wasn't given. Raises ``ValueError`` for an empty one."""
+    if text is None:
+        return None
+    found = tuple(word.strip() for word in text.split(","))
+    if "" in found:
+        raise ValueError(f"{flag} {text!r}: name {found.index('') + 1} of {len(found)} is empty")
+    return found
 
 
 def folded(line: str) -> str:

@@ -6,7 +6,7 @@ from itertools import combinations
 
 from fencepost.explorer.explore import MOST, Explorer, Progress
 from fencepost.explorer.region_model import RegionModel
-from fencepost.explorer.result import Result
+from fencepost.explorer.result import NO_MEMORY, Result
 from fencepost.world.faults import FURTHER, NINE, Fault
 from fencepost.world.region import ASKED, Shape
 
@@ -14,6 +14,7 @@ ENDPOINTS_MOST = 4
 PARTS_MOST = 6
 STORES_MOST = 3
 WITHDRAWALS_MOST = 4
+INPUTS_MOST = len(ASKED) - 2
 
 
 def explore(
@@ -37,14 +38,15 @@ def explore(
     are names of :class:`~fencepost.world.faults.Fault` values, several joined by ``+`` ("repair+release"), "none", or
     "each" for none and each of the nine moves alone, "further" for each of the later ones, "pairs" for the 36 pairs of
     the nine, "all" for all of these. ``stores`` of one owner have their own parts each. ``most`` bounds the states of
-    each exploration: then its verdict is "unfinished". Raises ``ValueError`` for an unknown move or a size out of
-    range.
+    each exploration: then its verdict is "unfinished". Ctrl-C, and no more memory, end it with the results so far, the
+    last one unfinished. Raises ``ValueError`` for an unknown move or a size out of range.
     """
+    check_most(most)
     check("enactors", enactors, 1, PARTS_MOST)
     check("planners", planners, 1, PARTS_MOST)
     check("janitors", janitors, 0, 1)
     check("endpoints", endpoints, 1, ENDPOINTS_MOST)
-    check("inputs", inputs, 0, len(ASKED) - 2)
+    check("inputs", inputs, 0, INPUTS_MOST)
     check("stores", stores, 1, STORES_MOST)
     check("withdrawals", withdrawals, 0, WITHDRAWALS_MOST)
     results = []
@@ -54,8 +56,13 @@ def explore(
             counted[fault] = counted.get(fault, 0) + 1
         budget = tuple((fault, count) for fault, count in counted.items() if count)
         shape = Shape(enactors, planners, janitors, endpoints, stores, budget=budget)
-        results.append(Explorer(RegionModel(shape, reduce=reduce), symmetry=symmetry, progress=progress).run(most))
-        if results[-1].verdict == "violated":
+        try:
+            results.append(Explorer(RegionModel(shape, reduce=reduce), symmetry=symmetry, progress=progress).run(most))
+        except KeyboardInterrupt:  # between two, or before one has begun
+            names = tuple(fault.value for fault, _ in budget)
+            results.append(Result("unfinished", "", 0, 0, 0, 0.0, (), {}, faults=names, stopped=True))
+        last = results[-1]
+        if last.verdict == "violated" or last.stopped or last.why == NO_MEMORY:
             break
     return results
 
@@ -66,8 +73,14 @@ SETS = ("none", "each", "further", "pairs", "all")
 
 def named(name: str) -> Iterator[tuple[Fault, ...]]:
     """The sets of faults that a name stands for."""
+    name = name.strip()
     if name not in SETS:
-        yield tuple(fault_named(part) for part in name.split("+"))
+        parts = [part.strip() for part in name.split("+")]
+        if "" in parts:
+            raise ValueError(f"moves: an empty name in {name!r}" if name else "moves: a name is empty")
+        if len(parts) > 1 and (sets := [part for part in parts if part in SETS]):
+            raise ValueError(f"moves: {sets[0]} can't be joined by + with others; a comma explores both")
+        yield tuple(fault_named(part) for part in parts)
     if name in ("each", "none", "all"):
         yield ()
     if name in ("each", "all"):
@@ -87,6 +100,12 @@ def fault_named(name: str) -> Fault:
         near = get_close_matches(name, [*known, *SETS], n=1)
         hint = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(known)}"
         raise ValueError(f"unknown move {name!r}; {hint}") from None
+
+
+def check_most(most: int) -> None:
+    """Refuse a bound that leaves nothing to explore."""
+    if most < 1:
+        raise ValueError(f"most is {most}; at least one state must be explored")
 
 
 def check(what: str, value: int, least: int, most: int) -> None:

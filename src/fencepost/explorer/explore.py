@@ -12,9 +12,9 @@ from typing import Generic, TypeAlias
 
 import numpy as np
 
-from fencepost.explorer.graph import Graph
+from fencepost.explorer.graph import Graph, Some
 from fencepost.explorer.known import Ints, Known
-from fencepost.explorer.result import Result, Step
+from fencepost.explorer.result import NO_MEMORY, UNASKED, Result, Step
 from fencepost.explorer.worlds import OUTSIDE, Worlds
 from fencepost.world.model import Model, P, S
 
@@ -23,6 +23,8 @@ Progress: TypeAlias = Callable[[int, int], None]
 
 AT_ONCE = 1 << 15
 MOST = 30_000_000
+NUMBERED_MOST = 2_000_000_000
+"""States have numbers of 32 bits."""
 
 STUCK = "no step of the parts leads there any more"
 ROUND = "the parts may go round for ever without getting there, though each goes on"
@@ -41,24 +43,21 @@ class Explorer(Generic[P, S]):
         self.transitions = 0
         self.depth = 0
         self.broken: tuple[int, int, str] | None = None
+        self.why = ""
+        self.stopped = False
 
     def run(self, most: int = MOST) -> Result:
-        """Explore until about ``most`` states are known. Ctrl-C ends it with the result so far."""
+        """Explore until about ``most`` states are known. Ctrl-C, or no more memory, ends it with the result so far."""
         began = time.process_time()
-        self.known.reserve(most)
-        self.known.add(self.worlds.first)
-        first, finished = 0, False
-        try:
-            while self.broken is None and self.known.size <= most:
-                end = self.known.size
-                if first == end:
-                    finished = True
-                    break
-                self.level(first, end, most)
-                first, self.depth = end, self.depth + 1
-        except KeyboardInterrupt:
-            self.broken = None
-        verdict, promise, why, story = self.verdict(finished=finished)
+        finished = self.guarded(lambda: self.search(min(most, NUMBERED_MOST)))
+        holds = self.broken is None and finished and self.guarded(self.converges)
+        if finished and not holds and self.broken is None:
+            self.why = self.why or UNASKED
+        verdict, promise = "holds" if holds else "unfinished", ""
+        story: tuple[Step, ...] = ()
+        if self.broken is not None:
+            before, after, promise = self.broken
+            verdict, story = "violated", self.told(before, after)
         return Result(
             verdict,
             promise,
@@ -70,8 +69,33 @@ class Explorer(Generic[P, S]):
             dict(self.worlds.sometimes + self.model.sometimes),
             region=self.model.title(),
             faults=self.model.faults(),
-            why=why,
+            why=self.why,
+            stopped=self.stopped,
         )
+
+    def guarded(self, work: Callable[[], bool]) -> bool:
+        """What the work says; False if it was stopped by Ctrl-C, or memory ran out."""
+        try:
+            return work()
+        except KeyboardInterrupt:
+            self.stopped = True
+        except MemoryError:
+            self.known.forget_hashes()
+            self.why = NO_MEMORY
+        return False
+
+    def search(self, most: int) -> bool:
+        """Look at all states, to the bound or to the first violation; whether all were seen."""
+        self.known.reserve(most)
+        self.known.add(self.worlds.first)
+        first = 0
+        while self.broken is None and self.known.size <= most:
+            end = self.known.size
+            if first == end:
+                return True
+            self.level(first, end, most)
+            first, self.depth = end, self.depth + 1
+        return False
 
     def level(self, first: int, end: int, most: int) -> None:
         """Take every step from the states ``first`` to ``end``, the deepest known."""
@@ -97,25 +121,33 @@ class Explorer(Generic[P, S]):
             promise = self.worlds.promises[int(steps.broken[at])]
             self.broken = (int(steps.source[at]) + begin, int(numbers[at]), promise)
 
-    def verdict(self, *, finished: bool) -> tuple[str, str, str, tuple[Step, ...]]:
-        """Verdict, broken promise, why (of `converges`), and story. What only the search needed is let go of first."""
+    def converges(self) -> bool:
+        """Ask the graph of all states; whether `converges` holds. What only the search needed is let go of first."""
         self.known.forget_hashes()
-        if self.broken is not None:
-            before, after, promise = self.broken
-            return "violated", promise, "", self.story(before, after)
-        if not finished:
-            return "unfinished", "", "", ()
         shareds = self.known.rows[: self.known.size, 0]
         goal = self.worlds.over_shareds(self.model.converged)[shareds]
         excused = self.worlds.over_shareds(self.model.excused)[shareds]
-        for why, states in (
-            (STUCK, ~self.graph.reaching(goal) & ~excused),
-            (ROUND, self.graph.going_round(~goal & ~excused, sorted(set(self.worlds.kinds)))),
-        ):
+        readings: tuple[tuple[str, Callable[[], Some]], ...] = (
+            (STUCK, lambda: ~self.graph.reaching(goal) & ~excused),
+            (ROUND, lambda: self.graph.going_round(~goal & ~excused, sorted(set(self.worlds.kinds)))),
+        )
+        for why, reading in readings:
+            states = reading()
             if states.any():
                 number = int(states.argmax())
-                return "violated", "converges", why, self.story(self.parent(number), number) if number else ()
-        return "holds", "", "", ()
+                self.why, self.broken = why, (self.parent(number), number, "converges")
+                return False
+        return True
+
+    def told(self, before: int, after: int) -> tuple[Step, ...]:
+        """The story of a violation, also where Ctrl-C comes while it is told; () if it is the first state itself."""
+        if after == 0 and before < 0:
+            return ()
+        try:
+            return self.story(before, after)
+        except KeyboardInterrupt:  # it takes a moment; the next one is heard
+            self.stopped = True
+            return self.story(before, after)
 
     def parent(self, number: int) -> int:
         """The state from which this one was first reached; -1 for the first."""

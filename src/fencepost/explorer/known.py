@@ -7,6 +7,8 @@ different rows to have one hash, which a hundred million worlds make likely once
 ends with an error rather than with a wrong answer.
 """
 
+import contextlib
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -16,6 +18,8 @@ Hashes = NDArray[np.uint64]
 
 NONE = np.int32(-1)
 FULLEST = 0.6
+RESERVED = 4_000_000
+"""Rows for which room is taken beforehand at most: more would be refused on a small machine, needed or not."""
 _ODD = np.uint64(0x9E3779B97F4A7C15)  # 2^64 over the golden ratio (Knuth, TAOCP 6.4)
 _MIX = np.uint64(0xBF58476D1CE4E5B9)  # the first multiplier of splitmix64's finalizer
 _SHIFT = np.uint64(29)
@@ -78,11 +82,10 @@ class Known:
         return found, new
 
     def reserve(self, rows: int) -> None:
-        """Have room for so many rows without copying; memory is only used as they come."""
-        if rows > len(self.rows):
-            grown = np.empty((rows, self.rows.shape[1]), np.int32)
-            grown[: self.size] = self.rows[: self.size]
-            self.rows = grown
+        """Have room for so many rows without copying, or for 4,000,000 if they are more; memory is only used as they
+        come. Where there isn't so much, the room grows with the rows."""
+        with contextlib.suppress(MemoryError):
+            self._grow(min(rows, RESERVED))
 
     def forget_hashes(self) -> None:
         """Let go of what only :meth:`add` needs; nothing can be added any more."""
@@ -95,9 +98,19 @@ class Known:
     def _keep(self, rows: Ints) -> None:
         after = self.size + len(rows)
         if after > len(self.rows):
-            self.reserve(max(after, len(self.rows) * 3 // 2))
+            try:
+                self._grow(max(after, len(self.rows) * 3 // 2))
+            except MemoryError:  # there may be room for just these
+                self._grow(after)
         self.rows[self.size : after] = rows
         self.size = after
+
+    def _grow(self, rows: int) -> None:
+        """Have room for so many rows. Raises ``MemoryError``, and then all is as it was."""
+        if rows > len(self.rows):
+            grown = np.empty((rows, self.rows.shape[1]), np.int32)
+            grown[: self.size] = self.rows[: self.size]
+            self.rows = grown
 
     def _make_room(self, more: int) -> None:
         """Grow the table so that it stays loose enough even if every row is new."""

@@ -14,6 +14,11 @@ NOT_COVERED = (
 )
 """What no exploration here says anything about."""
 
+UNASKED = "every promise held in all of these states, but whether they converge was not asked to the end"
+"""Why a search that saw everything is unfinished all the same."""
+NO_MEMORY = "the memory ran out: try fewer parts or moves, a smaller --most, or a machine with more"
+"""Why a search is unfinished that nobody stopped."""
+
 
 class Step(Struct, frozen=True, gc=False):
     """One line of a story."""
@@ -29,7 +34,8 @@ class Result(Struct, frozen=True, gc=False):
     ``promise`` is the broken one's name, and ``story`` a shortest way to break it. ``transitions`` counts every step
     tried, ``depth`` the longest of the shortest ways to a state, ``cpu_s`` seconds. ``sometimes`` says what was seen to
     happen, and in how many different situations: a promise that holds because nothing happened is worth nothing.
-    ``why`` says of a broken `converges` in which of its two senses.
+    ``why`` says of a broken `converges` in which of its two senses, and of what is unfinished why, unless the bound was
+    reached. ``stopped``: by Ctrl-C, so nothing else is to be begun.
     """
 
     verdict: str
@@ -44,6 +50,7 @@ class Result(Struct, frozen=True, gc=False):
     region: str = ""
     faults: tuple[str, ...] = ()
     why: str = ""
+    stopped: bool = False
 
 
 def document(result: Result) -> dict[str, Any]:
@@ -60,6 +67,8 @@ def document(result: Result) -> dict[str, Any]:
         "story": [{"who": step.who, "what": step.what} for step in result.story],
         "sometimes": dict(sorted(result.sometimes.items())),
         "not_covered": list(result.not_covered),
+        "why": result.why or None,
+        "stopped": result.stopped,
     }
 
 
@@ -78,6 +87,7 @@ def together(results: Sequence[Result]) -> dict[str, Any]:
         "depth": max(result.depth for result in results),
         "cpu_s": round(sum(result.cpu_s for result in results), 3),
         "sometimes": dict(sorted(sometimes.items())),
+        "stopped": any(result.stopped for result in results),
         "not_covered": sorted({what for result in results for what in result.not_covered}),
     }
 
@@ -91,13 +101,16 @@ def tell(result: Result) -> str:
         if result.promise == "converges":
             lines.append(f"The goal is the newest plan, or a hold. From here {result.why}.")
         return "\n".join(lines)
-    all_of_them = "all of them" if result.verdict == "holds" else "then stopped: the rest is unknown"
+    whole = result.verdict == "holds" or result.why == UNASKED
+    all_of_them = "all of them" if whole else "then stopped: the rest is unknown"
     head = "HOLDS" if result.verdict == "holds" else "UNFINISHED, nothing broken so far"
     lines = [
         f"{head} · {result.states:,} states, {all_of_them} · {result.region} · {result.cpu_s:.1f} s CPU",
         f"  with   {faults}",
         f"  seen   {', '.join(f'{name} {count:,}' for name, count in sorted(result.sometimes.items())) or 'nothing'}",
     ]
+    if result.why:
+        lines.append(f"  but    {result.why}")
     return "\n".join(lines)
 
 

@@ -69,6 +69,11 @@ class Exploration(Protocol):
         ...
 
     @property
+    def stopped(self) -> bool:
+        """Whether a person has stopped it."""
+        ...
+
+    @property
     def sometimes(self) -> Mapping[str, int]:
         """What was seen to happen, in how many situations."""
         ...
@@ -179,7 +184,7 @@ def guard_table(
         for model in models:
             found.append(explore(model, symmetry=symmetry))
             cpu_s += found[-1].cpu_s
-            if found[-1].verdict == "unfinished":
+            if found[-1].verdict == "unfinished" or found[-1].stopped:
                 return GuardTable(title, tuple(tried), tuple(backward), cpu_s, finished=False)
         cells = [outcome(model, each) for model, each in zip(models, found, strict=True)]
         tried += cells[:-1]
