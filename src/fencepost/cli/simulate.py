@@ -3,19 +3,21 @@
 import json as json_text
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from fencepost.cli.explore import refuse_together
+from fencepost.cli.explore import refuse_together, words
 from fencepost.cli.flags import Json
 from fencepost.cli.terminal import interactive, note, say
 from fencepost.ports import Misconfigured
 
 if TYPE_CHECKING:  # the simulator is loaded when it is wanted
+    from fencepost.simulator.result import SimulationResult
     from fencepost.simulator.simulate import Walked
 
 
 WALKS = 10
 """So many if nobody says how many."""
+SEEDS_MOST = 1_000_000
 
 
 class Progress:
@@ -30,6 +32,14 @@ class Progress:
         if time.monotonic() >= self.due and done < self.wanted:
             self.due = time.monotonic() + (2 if interactive() else 10)
             note(f"… {done} of {self.wanted} walks, seed {walked.seed} just now")
+
+    def shrinking(self, tried: int, upsets: int) -> None:
+        """See :data:`~fencepost.simulator.shrink.Shrinking`."""
+        if time.monotonic() >= self.due:
+            self.due = time.monotonic() + (2 if interactive() else 10)
+            note(
+                f"… a promise broke; {tried} smaller schedules tried, {upsets} upsets in the last (Ctrl-C: tell it now)"
+            )
 
 
 def simulate(
@@ -65,6 +75,7 @@ def simulate(
     from fencepost.simulator import command
     from fencepost.simulator.result import document, tell
     from fencepost.simulator.scenarios import SCENARIOS
+    from fencepost.simulator.trace import Differs
 
     if scenario == "list":
         say("\n".join(f"{name:18} {each.meaning}" for name, each in SCENARIOS.items()))
@@ -72,20 +83,42 @@ def simulate(
     drawn = {"seeds": seeds, "seed": seed, "scenario": scenario, "faults": faults, "promises": promises}
     try:
         if trace is not None:
-            refuse_together("--trace", drawn)
-            result = command.replay(trace)
-        else:
-            wanted = chosen_seeds(seeds, seed)
-            picked = command.narrowed(scenario or "swarm", words(faults), words(promises))
-            result = command.simulate(wanted, picked, write=write, progress=Progress(len(wanted)))
+            refuse_together("--trace", drawn | {"write": write})
+        result = walked_anew(drawn, write) if trace is None else command.replay(trace)
+    except Differs as error:
+        return differs(trace or Path(), str(error), json)
     except ValueError as error:
         raise Misconfigured(str(error), where=str(trace or ""), hint="fencepost simulate --help") from None
     except OSError as error:
-        raise Misconfigured(f"can't be read: {error.strerror}", where=str(trace or write)) from None
+        cant = "read" if trace is not None else "written"
+        raise Misconfigured(f"can't be {cant}: {error.strerror}", where=str(trace or write)) from None
     say(json_text.dumps(document(result)) if json else tell(result))
     if not result.holds:
         return 1
-    return 130 if result.stopped else 0
+    if result.stopped:
+        return 130
+    return 2 if result.unwritten else 0
+
+
+def walked_anew(drawn: dict[str, Any], write: Path | None) -> "SimulationResult":
+    """The walks that the flags name. Raises ``ValueError``, and ``OSError`` if nothing can be written there."""
+    from fencepost.simulator import command
+
+    wanted = chosen_seeds(drawn["seeds"], drawn["seed"])
+    faults, promises = words(drawn["faults"], "--faults"), words(drawn["promises"], "--promises")
+    picked = command.narrowed("swarm" if drawn["scenario"] is None else drawn["scenario"], faults, promises)
+    told = Progress(len(wanted))
+    return command.simulate(wanted, picked, write=write, progress=told, shrinking=told.shrinking)
+
+
+def differs(trace: Path, where: str, json: bool) -> int:
+    """Say where a replay came out otherwise: a finding."""
+    from fencepost.simulator.result import differing
+    from fencepost.simulator.trace import header_in
+
+    document = differing(str(trace), header_in(trace), where)
+    say(json_text.dumps(document) if json else f"DIFFERS · {trace}\n{where}")
+    return 1
 
 
 def chosen_seeds(seeds: int | None, seed: int | None) -> range:
@@ -95,9 +128,6 @@ def chosen_seeds(seeds: int | None, seed: int | None) -> range:
         return range(seed, seed + 1)
     if seeds is not None and seeds < 1:
         raise ValueError(f"--seeds {seeds}: at least one walk is needed")
+    if seeds is not None and seeds > SEEDS_MOST:
+        raise ValueError(f"--seeds {seeds}: at most {SEEDS_MOST:,} walks; each takes about a second")
     return range(seeds or WALKS)
-
-
-def words(text: str | None) -> tuple[str, ...] | None:
-    """Names joined by commas."""
-    return None if text is None else tuple(word.strip() for word in text.split(",") if word.strip())

@@ -10,7 +10,7 @@ from fencepost.simulator import trace
 from fencepost.simulator.result import SimulationResult, Violation, gathered
 from fencepost.simulator.scenarios import PROMISES, SCENARIOS, Scenario
 from fencepost.simulator.schedule import KINDS
-from fencepost.simulator.shrink import TRIES, shrink
+from fencepost.simulator.shrink import TRIES, Shrinking, Shrunk, shrink
 from fencepost.simulator.simulate import Walked, walk
 from fencepost.simulator.story import story
 from fencepost.simulator.trace import Header
@@ -27,13 +27,19 @@ def simulate(
     tries: int = TRIES,
     write: Path | None = None,
     progress: Progress | None = None,
+    shrinking: Shrinking | None = None,
 ) -> SimulationResult:
     """Walk each seed through a scenario, up to the first that breaks a promise; that one is shrunk and told.
 
     ``write`` is where a failing walk's trace goes (and, with a single seed, a walk's that holds). Ctrl-C ends it with
-    what there is so far. Raises ``ValueError`` for an unknown scenario.
+    what there is so far. Raises ``ValueError`` for an unknown scenario, or one that judges nothing, and ``OSError``,
+    before any walk, if nothing can be written there; if that fails later the result says so.
     """
     chosen = scenario_named(scenario) if isinstance(scenario, str) else scenario
+    if not chosen.promises:
+        raise ValueError("no promise is to be judged: a walk would hold and say nothing")
+    if write is not None:
+        check_writable(write)
     wanted = list(seeds)
     walks: list[Walked] = []
     stopped = False
@@ -48,27 +54,70 @@ def simulate(
         stopped = True
     last = walks[-1] if walks else None
     if last is not None and last.promise:
-        return gathered(chosen, walks, violation(last, chosen, tries if shrinks else 0, write), stopped=stopped)
-    if write is not None and len(wanted) == 1:
-        trace.record(write, wanted[0], chosen)
-    return gathered(chosen, walks, None, stopped=stopped)
+        small = (
+            shrink(last.seed, chosen, last.promise, last.upsets, tries, shrinking) if shrinks and not stopped else None
+        )
+        return gathered(chosen, walks, violation(last, chosen, small, write), stopped=stopped)
+    unwritten = ""
+    if write is not None and len(wanted) == 1 and not stopped:
+        try:
+            unwritten = written(write, Header(wanted[0], chosen, chosen.upsets(wanted[0])))
+        except KeyboardInterrupt:
+            stopped, unwritten = True, f"{write} isn't whole: stopped by Ctrl-C"
+    return gathered(chosen, walks, None, stopped=stopped, unwritten=unwritten)
 
 
-def violation(walked: Walked, scenario: Scenario, tries: int, write: Path | None) -> Violation:
-    """A failing walk, shrunk and told."""
-    upsets = shrink(walked.seed, scenario, walked.promise, walked.upsets, tries) if tries else walked.upsets
-    header = Header(walked.seed, scenario, upsets)
-    if write is not None:
-        trace.record(write, walked.seed, scenario, upsets)
-    return Violation(walked.seed, walked.promise, len(walked.upsets), upsets, tuple(story(header)), str(write or ""))
+def check_writable(path: Path) -> None:
+    """Raise ``OSError`` if a file can't be written; it is left as it was."""
+    there = path.exists()
+    with path.open("a", encoding="utf-8"):
+        pass
+    if not there:
+        path.unlink()
+
+
+def written(path: Path, header: Header) -> str:
+    """Write a walk's trace; why that failed, or ""."""
+    try:
+        trace.record(path, header.seed, header.scenario, header.upsets)
+    except OSError as error:
+        return f"{path} can't be written: {error.strerror or type(error).__name__}"
+    return ""
+
+
+def violation(walked: Walked, scenario: Scenario, small: Shrunk | None, write: Path | None) -> Violation:
+    """A failing walk, shrunk if it was, and told. Ctrl-C leaves out what isn't told or written yet."""
+    small = small or Shrunk(walked.upsets)
+    header = Header(walked.seed, scenario, small.upsets)
+    told: tuple[str, ...] = ("stopped by Ctrl-C before it was told",)
+    unwritten = ""
+    try:
+        told = tuple(story(header))
+        if write is not None:
+            unwritten = written(write, header)
+    except KeyboardInterrupt:
+        unwritten = f"{write} isn't whole: stopped by Ctrl-C" if write is not None else ""
+    return Violation(
+        walked.seed,
+        walked.promise,
+        len(walked.upsets),
+        small.upsets,
+        told,
+        "" if unwritten else str(write or ""),
+        small.cut_short,
+        unwritten,
+    )
 
 
 def replay(path: Path) -> SimulationResult:
     """Walk a trace again, line by line. Raises ``ValueError``, of which :class:`~fencepost.simulator.trace.Differs` is
-    one, saying in which line it comes out otherwise; ``OSError`` if the file can't be read."""
-    walked = trace.replay(path)
-    with path.open(encoding="utf-8") as file:
-        header = trace.header_of(file.readline())
+    one, saying in which line it comes out otherwise; ``OSError`` if the file can't be read. After
+    Ctrl-C nothing is judged."""
+    header = trace.header_in(path)
+    try:
+        walked = trace.replay(path)
+    except KeyboardInterrupt:
+        return gathered(header.scenario, [], None, stopped=True)
     broken = None
     if walked.promise:
         broken = Violation(

@@ -8,6 +8,7 @@ from fencepost.core.instant import SECOND
 from fencepost.simulator.scenarios import Scenario
 from fencepost.simulator.schedule import Upset
 from fencepost.simulator.simulate import Walked, added
+from fencepost.simulator.trace import Header
 from fencepost.simulator.watch import clock_face
 
 PARTNERS: dict[str, tuple[str, ...]] = {
@@ -26,7 +27,7 @@ PARTNERS: dict[str, tuple[str, ...]] = {
 
 class Violation(Struct, frozen=True):
     """A promise broken by one seed: by how many upsets at first, by which ones after shrinking, the story, the trace's
-    file ("" if none was written)."""
+    file ("" if none was written), why shrinking ended early and why nothing was written ("" if neither)."""
 
     seed: int
     promise: str
@@ -34,6 +35,8 @@ class Violation(Struct, frozen=True):
     upsets: tuple[Upset, ...]
     story: tuple[str, ...]
     trace: str = ""
+    cut_short: str = ""
+    unwritten: str = ""
 
 
 class SimulationResult(Struct, frozen=True):
@@ -53,6 +56,14 @@ class SimulationResult(Struct, frozen=True):
     cpu_s: float
     violation: Violation | None = None
     stopped: bool = False
+    unwritten: str = ""
+
+    @property
+    def verdict(self) -> str:
+        """ "violated", "unfinished" (stopped before every walk was done) or "holds"."""
+        if self.violation is not None:
+            return "violated"
+        return "unfinished" if self.stopped or not self.seeds else "holds"
 
     @property
     def holds(self) -> bool:
@@ -65,7 +76,12 @@ class SimulationResult(Struct, frozen=True):
 
 
 def gathered(
-    scenario: Scenario, walks: list[Walked], violation: Violation | None, *, stopped: bool = False
+    scenario: Scenario,
+    walks: list[Walked],
+    violation: Violation | None,
+    *,
+    stopped: bool = False,
+    unwritten: str = "",
 ) -> SimulationResult:
     """Several walks as one result."""
     return SimulationResult(
@@ -80,6 +96,7 @@ def gathered(
         cpu_s=sum(walked.cpu_s for walked in walks),
         violation=violation,
         stopped=stopped,
+        unwritten=unwritten,
     )
 
 
@@ -90,10 +107,10 @@ def document(result: SimulationResult) -> dict[str, Any]:
     return {
         "scenario": result.scenario,
         "seeds": list(result.seeds),
-        "verdict": "holds" if result.holds else "violated",
+        "verdict": result.verdict,
         "promises": {
             name: {
-                "held": broken is None or broken.promise != name,
+                "held": (broken is None or broken.promise != name) if result.seeds else None,
                 "times_checked": result.checked.get(name, 0),
                 "sometimes": {event: result.seen.get(event, 0) for event in PARTNERS.get(name, ())},
             }
@@ -120,7 +137,21 @@ def document(result: SimulationResult) -> dict[str, Any]:
             ],
             "story": list(broken.story),
             "trace": broken.trace or None,
+            "shrinking_stopped": broken.cut_short or None,
+            "trace_error": broken.unwritten or None,
         },
+        "trace_error": result.unwritten or None,
+    }
+
+
+def differing(path: str, header: Header, where: str) -> dict[str, Any]:
+    """A replay that came out otherwise than its file, as plain JSON values."""
+    return {
+        "scenario": header.scenario.name,
+        "seeds": [header.seed],
+        "verdict": "differs",
+        "trace": path,
+        "difference": where,
     }
 
 
@@ -133,15 +164,22 @@ def tell(result: SimulationResult) -> str:
         after = f"VIOLATED {broken.promise} · seed {broken.seed} · {result.scenario} · {rate}"
         kinds = ", ".join(sorted({each.kind for each in broken.upsets})) or "none at all"
         lines = [after, f"  {broken.drawn} upsets were drawn, {len(broken.upsets)} of them suffice: {kinds}"]
+        if broken.cut_short:
+            lines.append(f"  shrinking was stopped {broken.cut_short}: fewer may suffice")
         lines += [f"  {clock_face(each.at)}  {each.kind}" for each in broken.upsets]
         lines += ["the story:", *(f"  {line}" for line in broken.story)]
         if broken.trace:
             lines.append(f"trace: {broken.trace}")
+        if broken.unwritten:
+            lines.append(f"no trace: {broken.unwritten}")
         return "\n".join(lines)
     stopped = ", then stopped" if result.stopped else ""
-    lines = [f"HOLDS · {count}{stopped} · {result.scenario} · {rate}"]
+    head = "HOLDS" if result.verdict == "holds" else "UNFINISHED, nothing broken so far"
+    lines = [f"{head} · {count}{stopped} · {result.scenario} · {rate}"]
     for name in result.judged:
         partners = [f"{event} {n:,}" for event in PARTNERS.get(name, ()) if (n := result.seen.get(event, 0))]
         said = ", ".join(partners) or "nothing that it speaks of happened"
         lines.append(f"  {name:24} checked {result.checked.get(name, 0):>9,} times · {said}")
+    if result.unwritten:
+        lines.append(f"no trace: {result.unwritten}")
     return "\n".join(lines)

@@ -7,6 +7,8 @@ otherwise, so what is left is a schedule that breaks the promise, not a proof th
 
 from collections.abc import Callable, Sequence
 
+from msgspec import Struct
+
 from fencepost.simulator.scenarios import Scenario
 from fencepost.simulator.schedule import Upset
 from fencepost.simulator.simulate import walk
@@ -15,23 +17,46 @@ TRIES = 200
 """Walks spent at most."""
 
 
+Shrinking = Callable[[int, int], None]
+"""Called after each try with how many were made, and how many upsets were asked about in this one."""
+
+
+class Shrunk(Struct, frozen=True):
+    """The smallest schedule found; why none smaller was looked for ("" if all were tried that are)."""
+
+    upsets: tuple[Upset, ...]
+    cut_short: str = ""
+
+
 def shrink(
-    seed: int, scenario: Scenario, promise: str, upsets: Sequence[Upset], most: int = TRIES
-) -> tuple[Upset, ...]:
-    """The smallest schedule found that breaks ``promise`` in this seed's walk."""
-    left = most
+    seed: int,
+    scenario: Scenario,
+    promise: str,
+    upsets: Sequence[Upset],
+    most: int = TRIES,
+    progress: Shrinking | None = None,
+) -> Shrunk:
+    """The smallest schedule found that breaks ``promise`` in this seed's walk. Ctrl-C ends the search."""
+    tried, ended = 0, ""
 
     def breaks(chosen: Sequence[Upset]) -> bool:
-        nonlocal left
-        left -= 1
-        try:
-            return left >= 0 and walk(seed, scenario, tuple(chosen)).promise == promise
-        except KeyboardInterrupt:  # what has been found so far is worth telling
-            left = 0
+        nonlocal tried, ended
+        if not ended and tried >= most:
+            ended = f"after {most} tries"
+        if ended:
             return False
+        try:
+            broke = walk(seed, scenario, tuple(chosen)).promise == promise
+            tried += 1
+            if progress is not None:
+                progress(tried, len(chosen))
+        except KeyboardInterrupt:  # what has been found so far is worth telling
+            ended = "by Ctrl-C"
+            return False
+        return broke
 
-    found = fewer_kinds(tuple(upsets), breaks)
-    return fewer(found, breaks)
+    found = fewer(fewer_kinds(tuple(upsets), breaks), breaks)
+    return Shrunk(found, ended)
 
 
 def fewer_kinds(upsets: tuple[Upset, ...], breaks: Callable[[Sequence[Upset]], bool]) -> tuple[Upset, ...]:

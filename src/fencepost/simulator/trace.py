@@ -16,13 +16,13 @@ import json
 from collections.abc import Callable, Iterator
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from msgspec import Struct, structs
+from msgspec import Meta, Struct, ValidationError, convert, structs
 
 from fencepost.core.instant import Instant
-from fencepost.simulator.scenarios import SCENARIOS, Scenario
-from fencepost.simulator.schedule import Upset
+from fencepost.simulator.scenarios import PROMISES, SCENARIOS, Scenario
+from fencepost.simulator.schedule import KINDS, Upset
 from fencepost.simulator.simulate import Simulation, Walked
 from fencepost.simulator.walk import Operation
 from fencepost.world.model import Move
@@ -37,6 +37,18 @@ class Header(Struct, frozen=True):
     seed: int
     scenario: Scenario
     upsets: tuple[Upset, ...]
+
+
+Natural = Annotated[int, Meta(ge=0, lt=1 << 62)]
+
+
+class Head(Struct, frozen=True):
+    """A header as it stands in a file; the names in it are yet to be looked up."""
+
+    seed: int
+    scenario: str
+    promises: tuple[str, ...]
+    upsets: tuple[tuple[Natural, str, Natural, Natural, Natural], ...]
 
 
 class Differs(ValueError):  # noqa: N818  a verdict on a file
@@ -99,13 +111,30 @@ def header_of(line: str) -> Header:
     try:
         head = json.loads(line)
         version = head["fencepost_trace"]
-        if version != VERSION:
-            raise ValueError(f"it is in format {version}; this fencepost replays format {VERSION}")
-        upsets = tuple(Upset(at, kind, where, lasts, pick) for at, kind, where, lasts, pick in head["upsets"])
-        scenario = structs.replace(SCENARIOS[head["scenario"]], promises=tuple(head["promises"]))
-        return Header(int(head["seed"]), scenario, upsets)
-    except (json.JSONDecodeError, TypeError, KeyError) as error:
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise ValueError(f"its first line is no header of a trace ({error})") from None
+    if version != VERSION:
+        raise ValueError(f"it is in format {version}; this fencepost replays format {VERSION}")
+    try:
+        read = convert(head, Head)
+    except ValidationError as error:
+        raise ValueError(f"its first line is no header of a trace ({error})") from None
+    scenario = SCENARIOS.get(read.scenario)
+    unknown = [f"scenario {read.scenario!r}"] if scenario is None else []
+    unknown += [f"kind of upset {upset[1]!r}" for upset in read.upsets if upset[1] not in KINDS]
+    unknown += [f"promise {name!r}" for name in read.promises if name not in PROMISES]
+    if scenario is None or unknown:
+        raise ValueError(f"its first line names what this fencepost doesn't know: {unknown[0]}")
+    if not read.promises:
+        raise ValueError("its first line names no promise: nothing would be judged")
+    upsets = tuple(Upset(*upset) for upset in read.upsets)
+    return Header(read.seed, structs.replace(scenario, promises=read.promises), upsets)
+
+
+def header_in(path: Path) -> Header:
+    """The header of a file. Raises ``ValueError`` and ``OSError``."""
+    with path.open(encoding="utf-8") as file:
+        return header_of(next(file, ""))
 
 
 def replay(
