@@ -1,10 +1,13 @@
 """``fencepost explore`` and ``simulate``: what they print, their documents, exit codes and refusals."""
 
 import json
+import os
+import signal
+import subprocess
 from pathlib import Path
 
 import pytest
-from called import call
+from called import FENCEPOST, call
 
 KEYS = ["verdict", "promise", "states", "transitions", "depth", "cpu_s", "story", "sometimes", "not_covered"]
 """What each exploration's document has, whatever was explored."""
@@ -54,10 +57,22 @@ def test_explore_guards_prints_which_sets_are_enough(tmp_path: Path) -> None:
         (("explore", "--as-was", "--moves", "crash"), "--moves can't be combined with --as-was"),
         (("explore", "--plans", "2", "--inputs", "1"), "--inputs can't be combined with --plans"),
         (("explore", "--enactors", "99"), "from 1 to 6"),
+        (("explore", "--most", "0"), "at least one state"),
+        (("explore", "--as-was", "--most", "-1"), "at least one state"),
+        (("explore", "--guards", "--most", "0"), "at least one state"),
+        (("explore", "--moves", ""), "name 1 of 1 is empty"),
+        (("explore", "--moves", "none,"), "name 2 of 2 is empty"),
+        (("explore", "--moves", "none+crash"), "none can't be joined"),
+        (("explore", "--plans", "0"), "plans is 0; from 1 to 7"),
         (("simulate", "--scenario", "rase"), "did you mean 'race'?"),
         (("simulate", "--faults", "crahs"), "did you mean 'crash'?"),
         (("simulate", "--promises", "never_emty"), "did you mean 'never_empty'?"),
         (("simulate", "--seeds", "0"), "at least one walk"),
+        (("simulate", "--seeds", "9" * 29), "at most 1,000,000 walks"),
+        (("simulate", "--promises", ","), "name 1 of 2 is empty"),
+        (("simulate", "--scenario", ""), "unknown scenario ''"),
+        (("simulate", "--write", "no/such/folder"), "no/such/folder: can't be written"),
+        (("simulate", "--trace", "nowhere.trace", "--write", "x"), "--write can't be combined with --trace"),
         (("simulate", "--seeds", "3", "--seed", "4"), "--seeds can't be combined with --seed"),
         (("simulate", "--trace", "nowhere.trace"), "nowhere.trace"),
         (("simulate", "--trace", "nowhere.trace", "--seed", "1"), "--seed can't be combined with --trace"),
@@ -87,3 +102,44 @@ def test_simulate_judges_each_promise_and_writes_a_trace_that_comes_out_the_same
     assert again.stdout.startswith("HOLDS · 1 walk · first-minutes · ")
     names = [line.split()[0] for line in call("simulate", "--scenario", "list", cwd=tmp_path).stdout.splitlines()]
     assert {"swarm", "race", "first-minutes"} <= set(names)
+
+
+def test_a_trace_that_comes_out_otherwise_is_a_finding(tmp_path: Path) -> None:
+    """Exit 1 with the line, as any other finding; 2 is for what is no trace."""
+    call("simulate", "--scenario", "first-minutes", "--seed", "3", "--write", "walk.trace", cwd=tmp_path)
+    path = tmp_path / "walk.trace"
+    path.write_text(path.read_text().replace('"seed": 3', '"seed": 4', 1))
+    done = call("simulate", "--trace", "walk.trace", cwd=tmp_path)
+    assert done.returncode == 1, done.stderr
+    assert done.stdout.startswith("DIFFERS · walk.trace\nline ")
+    done = call("simulate", "--trace", "walk.trace", "--json", cwd=tmp_path)
+    assert (done.returncode, json.loads(done.stdout)["verdict"]) == (1, "differs")
+
+
+def test_a_bound_beyond_all_memory_is_a_bound(tmp_path: Path) -> None:
+    """No room is taken for states that never come."""
+    done = call("explore", "--moves", "none", "--inputs", "0", "--most", "99999999999", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("HOLDS · ")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("explore", "--enactors", "6", "--endpoints", "4", "--moves", "crash,repair"),
+        ("explore", "--as-was", "--enactors", "1", "--plans", "8", "--endpoints", "4"),
+    ],
+)
+def test_ctrl_c_ends_the_command_with_what_there_is(tmp_path: Path, words: tuple[str, ...]) -> None:
+    """The first one: the result so far, called unfinished, exit 130, and no further exploration is begun."""
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("FENCEPOST_")}
+    with subprocess.Popen(
+        [str(FENCEPOST), *words], cwd=tmp_path, env=clean, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stderr is not None
+        assert "so far" in process.stderr.readline()  # it is at work
+        process.send_signal(signal.SIGINT)
+        said, _ = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert said.count("UNFINISHED, nothing broken so far") == 1
+    assert "HOLDS" not in said

@@ -6,8 +6,10 @@ import pytest
 
 from fencepost.explorer.command import explore, named
 from fencepost.explorer.explore import ROUND, STUCK, Explorer
+from fencepost.explorer.graph import Graph
+from fencepost.explorer.known import Known
 from fencepost.explorer.region_model import RegionModel
-from fencepost.explorer.result import Result, Step, document, tell
+from fencepost.explorer.result import NO_MEMORY, UNASKED, Result, Step, document, tell
 from fencepost.world.faults import MEANING, NINE, Fault
 from fencepost.world.region import Shape
 
@@ -35,6 +37,9 @@ def test_moves_are_joined_by_plus_and_counted() -> None:
     ("words", "said"),
     [
         ({"moves": ("repiar",)}, r"unknown move 'repiar'; did you mean 'repair'\?"),
+        ({"moves": ("each+crash",)}, "each can't be joined"),
+        ({"moves": ("crash+",)}, "an empty name in 'crash\\+'"),
+        ({"most": 0}, "most is 0; at least one"),
         ({"moves": ("zzz",)}, "unknown move 'zzz'; known are marker-deleted"),
         ({"enactors": 0}, "enactors is 0; from 1 to 6"),
         ({"endpoints": 5}, "endpoints is 5; from 1 to 4"),
@@ -68,6 +73,45 @@ def test_ctrl_c_ends_an_exploration_with_what_it_has() -> None:
     assert seen == [(1, 0)]
 
 
+def test_ctrl_c_begins_no_further_exploration() -> None:
+    """Ten were asked for; the first was stopped."""
+
+    def progress(_states: int, _depth: int) -> None:
+        raise KeyboardInterrupt
+
+    (result,) = explore(progress=progress)
+    assert (result.verdict, result.stopped) == ("unfinished", True)
+
+
+@pytest.mark.parametrize(("error", "said"), [(KeyboardInterrupt, UNASKED), (MemoryError, NO_MEMORY)])
+def test_what_ends_the_last_question_leaves_what_was_found(
+    monkeypatch: pytest.MonkeyPatch, error: type[BaseException], said: str
+) -> None:
+    """All states were seen, but not whether they converge: the counts are told, and that "holds" wasn't shown."""
+
+    def reaching(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(Graph, "reaching", reaching)
+    (result,) = explore(1, 1, moves=("none", "crash"))
+    assert (result.verdict, result.why, result.stopped) == ("unfinished", said, error is KeyboardInterrupt)
+    assert result.states > 1
+    assert said in tell(result)
+
+
+def test_no_more_memory_in_the_search_is_unfinished(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Said with what to do, and nothing of it is called held; what is reserved beforehand is no reason to give up."""
+
+    def grow(*_: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(Known, "_grow", grow)
+    (result,) = explore(1, 1, moves=("none",))
+    assert result.verdict == "holds"  # in the room that there is from the start
+    (result,) = explore(moves=("crash", "repair"))
+    assert (result.verdict, result.why) == ("unfinished", NO_MEMORY)
+
+
 def test_the_document_is_plain_json() -> None:
     """verdict, promise, sizes, story, what was seen and what isn't covered."""
     (result,) = explore(1, 1, moves=("none",))
@@ -99,6 +143,7 @@ def test_named_sets_of_moves() -> None:
     assert len(pairs) == 36
     assert len(set(pairs)) == 36
     assert all(len(set(pair)) == len(pair) for pair in pairs)
+    assert list(named("crash + repair")) == list(named("crash+repair"))
     assert list(named("all")) == [*named("each"), *named("further"), *pairs]
 
 

@@ -7,7 +7,7 @@ import pytest
 from msgspec import structs
 
 from fencepost.core import zone
-from fencepost.simulator import trace
+from fencepost.simulator import command, trace
 from fencepost.simulator.command import narrowed, replay, simulate
 from fencepost.simulator.result import document, tell
 
@@ -71,7 +71,58 @@ def test_ctrl_c_gives_the_result_so_far() -> None:
 
     result = simulate(range(100), "first-minutes", progress=stop)
     assert (result.seeds, result.stopped, result.holds) == ((0, 1), True, True)
-    assert "then stopped" in tell(result)
+    assert tell(result).startswith("UNFINISHED, nothing broken so far · 2 walks, then stopped")
+
+
+def test_no_walk_is_no_promise_held(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Stopped in the first walk: nothing was judged, and the walk isn't walked again for its trace."""
+
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(command, "walk", stop)
+    result = simulate([3], "first-minutes", write=tmp_path / "trace")
+    assert tell(result).startswith("UNFINISHED")
+    found = document(result)
+    assert (found["verdict"], found["seeds"]) == ("unfinished", [])
+    assert {promise["held"] for promise in found["promises"].values()} == {None}
+    assert not (tmp_path / "trace").exists()
+    with pytest.raises(ValueError, match="no promise"):
+        simulate([3], narrowed("race", promises=()))
+
+
+def test_a_file_is_tried_before_any_walk(tmp_path: Path) -> None:
+    """An hour's walks, and then no trace: it is said at once. What stands in a file that can be written stays."""
+    with pytest.raises(FileNotFoundError):
+        simulate([0], "first-minutes", write=tmp_path / "none" / "trace", progress=lambda *_: pytest.fail("walked"))
+    (tmp_path / "kept").write_text("a trace")
+    command.check_writable(tmp_path / "kept")
+    assert (tmp_path / "kept").read_text() == "a trace"
+
+
+def test_a_violation_is_told_though_its_trace_is_not_written(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A disk that fills up meanwhile hides no broken promise; and shrinking says that it was stopped."""
+    real = zone.after
+    monkeypatch.setattr(zone, "after", lambda live, change: structs.replace(real(live, change), a=()))
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    def stop(tried: int, _: int) -> None:
+        if tried == 2:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(trace, "record", full)
+    result = simulate([0], "bad-hands", write=tmp_path / "trace", shrinking=stop)
+    broken = result.violation
+    assert broken is not None
+    assert broken.story[-1].endswith("BROKEN      never_empty")
+    assert "No space left" in broken.unwritten
+    assert broken.upsets
+    said = tell(result)
+    assert "shrinking was stopped by Ctrl-C" in said
+    assert "can't be written: No space left on device" in said
+    assert document(result)["violation"]["trace"] is None
 
 
 def test_a_violation_is_shrunk_told_and_replayed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -107,3 +107,32 @@ def test_what_is_no_trace_is_refused(text: str, tmp_path: Path) -> None:
     path.write_text(text)
     with pytest.raises(ValueError, match=r"first line|format 99"):
         replay(path)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ('"seed": 7', '"seed": Infinity', "no header"),
+        ('"seed": 7', '"seed": "7"', "no header"),
+        ('"scenario": "first', '"scenario": "worst', "doesn't know: scenario"),
+        ('"upsets": [', '"upsets": [[1, "fire", 0, 0, 0], ', "doesn't know: kind of upset 'fire'"),
+        ('"upsets": [', '"upsets": [[-1, "crash", 0, 0, 0], ', "no header"),
+        ('"promises": ["never_empty"', '"promises": ["never_mind"', "doesn't know: promise 'never_mind'"),
+    ],
+)
+def test_a_header_that_is_not_understood_is_refused(
+    recorded: Path, tmp_path: Path, old: str, new: str, said: str
+) -> None:
+    """One clear error, before anything is walked; none of them is a difference of the walk."""
+    with pytest.raises(ValueError, match=said) as caught:
+        replay(rewritten(recorded, tmp_path / "header", 1, old, new))
+    assert not isinstance(caught.value, trace.Differs)
+
+
+def test_a_header_without_promises_or_without_end_is_refused(recorded: Path) -> None:
+    """A walk that judges nothing would hold; and brackets upon brackets are no reason to fall over."""
+    head = json.loads(recorded.read_text().splitlines()[0])
+    with pytest.raises(ValueError, match="names no promise"):
+        trace.header_of(json.dumps(head | {"promises": []}))
+    with pytest.raises(ValueError, match="no header"):
+        trace.header_of("[" * 200_000)

@@ -149,7 +149,7 @@ def explore_incident(sizes: dict[str, int], most: int | None, guards: bool, symm
     if guards:
         table = race.guard_table(walk, **sizes, symmetry=symmetry)
         say(json_text.dumps(race.guards_document(table)) if json else race.tell_guards(table))
-        return code_of(results, violated=False)
+        return 130 if table.stopped else code_of(results, violated=False)
     found = race.find_race(walk, **sizes, symmetry=symmetry)
     say(json_text.dumps(race.document(found)) if json else race.tell(found))
     return code_of(results, violated=found.violated)

@@ -88,12 +88,16 @@ class Explore(Protocol):
 
 
 class Race(Struct, frozen=True):
-    """The race as it was: what was found, the story in the incident's words, and what follows (None: nothing broke)."""
+    """The race as it was: what was found, the story in the incident's words, and what follows (None: nothing broke).
+
+    ``stopped``: Ctrl-C came while it was asked what follows, so that is not known.
+    """
 
     found: Exploration
     title: str
     told: tuple[Line, ...]
     after: Aftermath | None
+    stopped: bool = False
 
     @property
     def violated(self) -> bool:
@@ -118,7 +122,8 @@ class Tried(Struct, frozen=True):
 class GuardTable(Struct, frozen=True):
     """Every set of guards, each alone with every set of perturbations; ``backward`` says which let a plan fall.
 
-    ``finished`` is False if an exploration was stopped: then the sets from there on are missing.
+    ``finished`` is False if an exploration was stopped or reached its bound: then the sets from there on are missing.
+    ``stopped`` says that it was Ctrl-C.
     """
 
     title: str
@@ -126,6 +131,7 @@ class GuardTable(Struct, frozen=True):
     backward: tuple[Tried, ...]
     cpu_s: float
     finished: bool = True
+    stopped: bool = False
 
 
 PERTURBED: tuple[tuple[Perturbation, ...], ...] = (
@@ -149,7 +155,11 @@ def find_race(
     if found.verdict != "violated" or found.promise != EMPTY:
         return Race(found, model.title(), (), None)
     taken, end = retake(model, found.story)
-    return Race(found, model.title(), tuple(lines(model, taken)), aftermath(model, end))
+    told = tuple(lines(model, taken))
+    try:
+        return Race(found, model.title(), told, aftermath(model, end))
+    except KeyboardInterrupt:
+        return Race(found, model.title(), told, None, stopped=True)
 
 
 def count(
@@ -181,12 +191,16 @@ def guard_table(
         models = [TreeModel(*sizes, guards, perturbations, watch=(EMPTY,)) for perturbations in PERTURBED]
         models.append(TreeModel(*sizes, guards, PERTURBED[-1], watch=(BACKWARD,)))
         found = []
-        for model in models:
-            found.append(explore(model, symmetry=symmetry))
-            cpu_s += found[-1].cpu_s
-            if found[-1].verdict == "unfinished" or found[-1].stopped:
-                return GuardTable(title, tuple(tried), tuple(backward), cpu_s, finished=False)
-        cells = [outcome(model, each) for model, each in zip(models, found, strict=True)]
+        try:
+            for model in models:
+                found.append(explore(model, symmetry=symmetry))
+                cpu_s += found[-1].cpu_s
+                if found[-1].verdict == "unfinished" or found[-1].stopped:
+                    stopped = found[-1].stopped
+                    return GuardTable(title, tuple(tried), tuple(backward), cpu_s, finished=False, stopped=stopped)
+            cells = [outcome(model, each) for model, each in zip(models, found, strict=True)]
+        except KeyboardInterrupt:
+            return GuardTable(title, tuple(tried), tuple(backward), cpu_s, finished=False, stopped=True)
         tried += cells[:-1]
         fell = cells[-1]
         backward.append(fell if fell.promise == BACKWARD else Tried(guards, PERTURBED[-1], "", 0, fell.states))
@@ -226,7 +240,8 @@ def tell(found: Race) -> str:
         said = "Too small for the race." if holds else "Then it was stopped: the rest is unknown."
         return f"{head} · {result.states:,} states · {found.title} · {cpu}\n{said}\n{NEXT}"
     head = f"VIOLATED {result.promise} · shortest way, {len(found.told)} steps · {found.title} · {cpu}"
-    return "\n".join([head, *layout(found.told), *told_after(found.after), NEXT])
+    cut = ["What follows was not asked to the end: it was stopped."] if found.stopped else []
+    return "\n".join([head, *layout(found.told), *told_after(found.after), *cut, NEXT])
 
 
 def told_after(after: Aftermath | None) -> list[str]:
