@@ -127,7 +127,7 @@ def test_a_bound_beyond_all_memory_is_a_bound(tmp_path: Path) -> None:
     "words",
     [
         ("explore", "--enactors", "6", "--endpoints", "4", "--moves", "crash,repair"),
-        ("explore", "--as-was", "--enactors", "1", "--plans", "8", "--endpoints", "4"),
+        ("explore", "--as-was", "--enactors", "6", "--plans", "8", "--endpoints", "4"),
     ],
 )
 def test_ctrl_c_ends_the_command_with_what_there_is(tmp_path: Path, words: tuple[str, ...]) -> None:
