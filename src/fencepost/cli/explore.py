@@ -91,12 +91,15 @@ def explore(
             refuse_together("--guards" if guards else "--as-was", flags)
             return explore_incident(given(sizes), most, guards, symmetry, json)
         return explore_shipping(flags | sizes | {"most": most}, symmetry, json)
-    except MemoryError:
-        from fencepost.explorer.result import NO_MEMORY
+    except (ValueError, MemoryError) as error:
+        raise Misconfigured(words_of(error), hint="fencepost explore --help") from None
 
-        raise Misconfigured(NO_MEMORY, hint="fencepost explore --help") from None
-    except ValueError as error:
-        raise Misconfigured(str(error), hint="fencepost explore --help") from None
+
+def words_of(error: ValueError | MemoryError) -> str:
+    """What was refused, in words."""
+    from fencepost.explorer.result import NO_MEMORY
+
+    return NO_MEMORY if isinstance(error, MemoryError) else str(error)
 
 
 def given(flags: dict[str, Any]) -> dict[str, Any]:
