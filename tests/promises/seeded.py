@@ -15,7 +15,6 @@ from fencepost.core import judge, repair, store
 from fencepost.core.fence import Hold
 from fencepost.core.traffic import dns_enactor, dns_planner, janitor
 from fencepost.core.traffic.dns_enactor import DnsEnactor
-from fencepost.core.traffic.dns_planner import DnsPlanner
 
 
 class Mistake(NamedTuple):
@@ -46,13 +45,6 @@ MISTAKES = (
     Mistake("whatever differs is stale", judge, "stale", "<", "!="),
     Mistake("an equal number is the same set", judge, "same", "and marker.digest == row.digest", ""),
     Mistake("writes on, once refused", DnsEnactor, "refused", "return (ReadDns(),)", "return (Compare(self.limit),)"),
-    Mistake(
-        "carries orders out and keeps them",
-        DnsPlanner,
-        "plan",
-        "spends.extend(order.id for order in standing.orders)",
-        "spends.extend(())",
-    ),
     Mistake(
         "adopts only what is above",
         dns_planner,
