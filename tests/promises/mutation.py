@@ -122,8 +122,8 @@ faults named); the simulator walks each scenario's first seed, then seeds of the
 `tests/promises/mutation.py` writes this page. The guards of October 2025's plan trees have a table of their own:
 `fencepost explore --guards`, and [the race](the-race.md).
 
-Where an error stands instead of a promise, nothing was judged: the mistake makes a decider use what it hasn't read in this
-pass, and the model, which keeps no old reads, stops there. So it says that the mistake shows, not what it would do.
+Where an error stands instead of a promise, nothing was judged: the mistake makes a decider use what it hasn't read in
+this pass, and the model, which keeps no old reads, stops there. The mistake shows, but not what it would do.
 
 | | Without, or with | Explorer: promise | where | after | Simulator: promise | where | after |
 | --- | --- | --- | --- | --- | --- | --- | --- |
