@@ -306,7 +306,7 @@ class Run:
                 following = following or Following(self.assembly.open_store(self.region), began)
                 for text in self.history_lines(await following.new(200), screen):
                     screen.line(text)
-            await asyncio.sleep(0.2)
+            await asyncio.sleep(0.4)
 
     def history_lines(self, rows: Sequence[HistoryRow], screen: Steady) -> list[str]:
         """The lines of rows; where one of them makes none, those of the others, each by itself."""
@@ -347,9 +347,11 @@ class Run:
         """Draw the panel each second, and whenever a process ends or the terminal gets another size."""
         offered = Tries(self.region)
         while True:
+            news = self.news.is_set()
             self.news.clear()
             with screen.losing("the status"):
-                self.draw_panel(screen, offered)
+                if news:  # at once, with the processes as they are; the status may take a moment
+                    self.draw_panel(screen, offered)
                 await self.look()
                 self.draw_panel(screen, offered)
             with contextlib.suppress(TimeoutError):
