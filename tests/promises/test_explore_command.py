@@ -15,7 +15,7 @@ from fencepost.world.region import Shape
 
 
 def test_each_move_is_explored_alone_and_none_besides() -> None:
-    """EXPERIENCE of the command: "each" is the default and stands for ten explorations."""
+    """What is walked unless told otherwise, "each", stands for ten explorations."""
     results = explore(enactors=1, planners=1)
     assert len(results) == 1 + len(NINE)
     assert {result.verdict for result in results} == {"holds"}
