@@ -28,8 +28,8 @@ from fencepost.adapters.dns_notify import Listener
 from fencepost.adapters.dns_session import CHANGED, NotOffered, Session
 from fencepost.adapters.dns_signature import Signer
 from fencepost.adapters.dns_update import pack_update
-from fencepost.adapters.dns_wire import name_to_wire, rcode_name
-from fencepost.core.dns_numbers import NOERROR, REFUSED, SERVFAIL
+from fencepost.adapters.dns_wire import name_to_wire
+from fencepost.core.dns_numbers import NOERROR, REFUSED
 from fencepost.core.fence import Marker
 from fencepost.core.instant import SECOND, Duration
 from fencepost.core.zone import Batch, Change, Live, after, exact
@@ -177,12 +177,12 @@ class Rfc2136Dns:
         """The exception for an update that the server wouldn't take.
 
         A server refuses a whole update for one name that our key has no right to, or that it takes for no host name (an
-        underscore, BIND's check-names), and BIND fails at a whole one for one endpoint with more records of a type than
-        max-records-per-type. So of several endpoints one may be to blame, and the batch is to be split.
+        underscore, BIND's check-names). So of several endpoints one may be to blame, and the batch is to be split; of
+        one it is a matter of rights.
         """
-        if rcode in (REFUSED, SERVFAIL) and len(batch) > 1:
+        if rcode == REFUSED and len(batch) > 1:
             return Refused(
-                f"{self._session.server} answers {rcode_name(rcode)} to {len(batch)} endpoints at once",
+                f"{self._session.server} answers REFUSED to {len(batch)} endpoints at once",
                 where=doing,
                 hint="one of them may be at fault: they are tried in smaller batches",
             )

@@ -226,7 +226,8 @@ class LoadBalancers:
             why = f"{move.rule}: {move.cause}" if move.cause else str(move.rule)
             return self.history("removed", pool.name, f"{move.key} out ({why}); {stay}")
         if move.after in SERVING and move.before not in SERVING and move.before is not None:
-            ramps = "; its weight rises over a minute" if member is not None and member.joined else ""
+            ramp = safety_settings(pool.safety).ramp_ns // SECOND
+            ramps = f"; its weight rises over {ramp} s" if member is not None and member.joined else ""
             return self.history("back", pool.name, f"{move.key} back; {serving} of {len(row.members)} in{ramps}")
         return None
 
