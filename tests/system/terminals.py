@@ -22,10 +22,12 @@ class Typed:
         self.ours, theirs = os.openpty()
         fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("4H", lines, columns, 0, 0))
         clean = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES", "NO_COLOR")}
+        path = f"{FENCEPOST.parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
         self.process = subprocess.Popen(
             [str(FENCEPOST), *words],
             cwd=folder,
-            env={**clean, "TERM": "xterm", "NO_COLOR": "1", "XDG_RUNTIME_DIR": ""},
+            # On the path, so that what is shown is as wide wherever the checkout is.
+            env={**clean, "PATH": path, "TERM": "xterm", "NO_COLOR": "1", "XDG_RUNTIME_DIR": ""},
             stdin=theirs,
             stdout=theirs,
             stderr=theirs,
