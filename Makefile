@@ -23,14 +23,21 @@ $(VENV)/test.stamp: requirements/test.txt $(VENV)/run.stamp
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/test.txt
 	@touch $@
 
+# Other people's programs that tests and benchmarks compare with: octoDNS, ministack. They pin other versions than ours.
+$(VENV)/peers.stamp: requirements/peers.txt $(VENV)/run.stamp
+	@test -x $(VENV)/peers/bin/python || $(PYTHON) -m venv $(VENV)/peers
+	@$(VENV)/peers/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/peers.txt
+	@touch $@
+
 # Debian's packages that tests start as peers: with root they are installed, without it `make test` says which are missing.
 packages:
 	@./tests/debian-packages
 
-test: $(VENV)/test.stamp packages lint
-	@$(BIN)/python -m pytest -m "not soak" $(if $(ARGS),$(ARGS),tests)
+# Two workers, since most tests wait; a file's tests stay together, in order.
+test: $(VENV)/test.stamp $(VENV)/peers.stamp packages lint
+	@$(BIN)/python -m pytest -m "not soak" -n 2 --dist loadfile $(if $(ARGS),$(ARGS),tests)
 
-soak: $(VENV)/test.stamp packages
+soak: $(VENV)/test.stamp $(VENV)/peers.stamp packages
 	@FENCEPOST_HYPOTHESIS=random $(BIN)/python -m pytest -m soak $(if $(ARGS),$(ARGS),tests)
 
 lint: $(VENV)/test.stamp
@@ -38,7 +45,7 @@ lint: $(VENV)/test.stamp
 	@$(BIN)/ruff format --check --quiet .
 	@$(BIN)/mypy --no-error-summary
 
-bench: $(VENV)/test.stamp packages
+bench: $(VENV)/test.stamp $(VENV)/peers.stamp packages
 	@$(BIN)/python -m bench $(ARGS)
 
 # Write the lock files anew. No index address may stand in them.
@@ -46,6 +53,7 @@ lock: $(VENV)/test.stamp
 	@$(BIN)/python -m pip install --quiet pip-tools
 	@$(BIN)/pip-compile --quiet --upgrade --generate-hashes --no-emit-index-url --no-emit-trusted-host --strip-extras --allow-unsafe -o requirements/run.txt pyproject.toml
 	@$(BIN)/pip-compile --quiet --upgrade --generate-hashes --no-emit-index-url --no-emit-trusted-host --strip-extras --allow-unsafe --extra test -c requirements/run.txt -o requirements/test.txt pyproject.toml
+	@$(BIN)/pip-compile --quiet --upgrade --generate-hashes --no-emit-index-url --no-emit-trusted-host --strip-extras --allow-unsafe -o requirements/peers.txt requirements/peers.in
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .fencepost

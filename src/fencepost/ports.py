@@ -5,7 +5,7 @@ commit's two ordinary outcomes, applied and *changed*, are not exceptions: losin
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from msgspec import Struct
 
@@ -75,6 +75,15 @@ class DnsPort(Protocol):
 
     async def close(self) -> None:
         """Let go of sockets."""
+        ...
+
+
+@runtime_checkable
+class Notified(Protocol):
+    """A DNS port that can be told of changes by its primary (NOTIFY, RFC 1996)."""
+
+    async def listen(self) -> tuple[str, int]:
+        """Open the socket for NOTIFY, if it isn't, and say where it is. Raises ``Misconfigured``."""
         ...
 
 

@@ -59,14 +59,27 @@ NAMES = [
     ("[region]", "drills = true\n[region]", '1: key "drills" stands before any table; it belongs in [region]'),
     ("[safety]", 'owner = "x"\n[safety]', '7: unknown key "owner" in [dns]; it belongs in [region]'),
     ('"embedded"', '"bind"', '5: provider "bind" is a server that takes signed updates; write "rfc2136"'),
-    ('"embedded"', '"unbound"', '5: provider "unbound" is not known; known here: embedded, rfc2136'),
+    ('"embedded"', '"unbound"', '5: provider "unbound" is not known; known here: embedded, rfc2136, route53, clouddns'),
     ('"embedded"', '"embeded"', '5: provider "embeded" is not known; did you mean "embedded"?'),
-    ('"embedded"', '"route53"', '5: provider "route53" is not built yet; use embedded or rfc2136'),
-    ("[safety]", '[store]\nkind = "postgresql"\n[safety]', '8: kind "postgresql" is not built yet; use sqlite'),
+    (
+        '"embedded"',
+        '"route53"\nrequests = "0/s"',
+        '6: requests "0/s" must be whole requests a second, 1 to 1000, like "2/s"',
+    ),
+    (
+        '"embedded"',
+        '"route53"\nzone_id = "/zones/1"',
+        '6: zone_id "/zones/1" is no id of a hosted zone; write it as AWS shows it, like "Z0123456789ABC"',
+    ),
+    (
+        "[safety]",
+        '[store]\nkind = "postgresql"\n[safety]',
+        '7: [store] has no dsn; "postgresql" needs one: dsn = { env = "FENCEPOST_DSN" }',
+    ),
     (
         "[safety]",
         '[store]\nkind = "dynamodb"\ntable = "t"\n[safety]',
-        '8: kind "dynamodb" is not built yet; use sqlite',
+        '9: table "t" must be 3 to 255 of letters, digits, hyphen, underscore and dot',
     ),
     (
         "[safety]",
@@ -75,7 +88,7 @@ NAMES = [
     ),
     (
         "[safety]",
-        '[store]\ntable = "t"\n[safety]',
+        '[store]\ntable = "tab"\n[safety]',
         '8: table is for kind "dynamodb", and kind is "sqlite"; leave it out',
     ),
     (

@@ -8,59 +8,21 @@ import base64
 import os
 from collections.abc import Callable, Coroutine
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fencepost.assembly.checkers import checker_main
-from fencepost.assembly.places import make_tsig_key, open_store, state_folder, tsig_key
+from fencepost.assembly.places import make_tsig_key, state_folder, tsig_key
+from fencepost.assembly.providers import import_provider, listening, open_dns, open_witness
+from fencepost.assembly.stores import import_store, open_store
 from fencepost.core.traffic.dns_enactor import EnactorSettings
 from fencepost.core.traffic.dns_planner import PlannerSettings
 from fencepost.core.traffic.janitor import JanitorSettings
-from fencepost.ports import Misconfigured, StorePort
+from fencepost.ports import StorePort
 from fencepost.roles import configuration, heartbeat
 from fencepost.roles.loop import Condition, Drill
 from fencepost.settings import Region
 
-if TYPE_CHECKING:
-    from fencepost.adapters.dns_rfc2136 import Rfc2136Dns, Rfc2136Settings
-    from fencepost.roles.observer import Witness
-
 Main = Callable[[], Coroutine[Any, Any, None]]
-
-
-def open_dns(region: Region) -> "dict[str, Rfc2136Dns]":
-    """A DNS port for each of the region's domains. Raises ``Misconfigured``."""
-    from fencepost.adapters.dns_rfc2136 import Rfc2136Dns
-
-    return {settings.domain: Rfc2136Dns(settings) for settings in dns_settings(region)}
-
-
-def dns_settings(region: Region) -> "list[Rfc2136Settings]":
-    """How each of the region's domains is reached. Raises ``Misconfigured``."""
-    from fencepost.adapters.dns_rfc2136 import Rfc2136Settings
-
-    key = tsig_key(region)
-    at = region.dns.listen if region.dns.provider == "embedded" else region.dns.server
-    if at is None:
-        raise Misconfigured("no DNS server is named", where=region.path, hint='write server = "192.0.2.53:53" in [dns]')
-    return [
-        Rfc2136Settings(
-            server=(at.host, at.port),
-            domain=domain,
-            owner=region.owner,
-            key_name=key.name,
-            key_algorithm=key.algorithm,
-            key_secret=base64.b64encode(key.secret).decode(),
-            notify=(at.host if at.host in ("127.0.0.1", "::1") else "127.0.0.1", 0),
-        )
-        for domain in region.dns.domains
-    ]
-
-
-def open_witness(region: Region) -> "Witness":
-    """Whom the observer asks what happened in a domain: its primary, over connections of its own."""
-    from fencepost.adapters.dns_differences import witness_of
-
-    return witness_of(dns_settings(region))
 
 
 def enactor_settings(region: Region, zone: str) -> EnactorSettings:
@@ -84,11 +46,9 @@ def enactor_main(region: Region, zone: str) -> Main:
         name, condition = f"enactor/{zone}", Condition()
         store, dns = open_store(region), open_dns(region)
         file = state_folder(region) / f"enactor-{zone}.known"
-        notify = [await port.listen() for port in dns.values()]
+        notify = await listening(dns)
         async with asyncio.TaskGroup() as group:
-            group.create_task(
-                heartbeat.beat(name, store, condition, " ".join(f"{host}:{port}" for host, port in notify))
-            )
+            group.create_task(heartbeat.beat(name, store, condition, notify))
             group.create_task(
                 run_enactor(
                     enactor_settings(region, zone), dict(dns), store, file, condition, drill_of(region, name, store)
@@ -111,12 +71,10 @@ def planner_main(region: Region) -> Main:
         condition = Condition()
         store = open_store(region, create=True)
         planning, balancing = open_dns(region), open_dns(region)
-        notify = [await port.listen() for port in planning.values()]
+        notify = await listening(planning)
         settings = PlannerSettings("planner", region.owner, gather=region.dns.gather_ns)
         async with asyncio.TaskGroup() as group:
-            group.create_task(
-                heartbeat.beat("planner", store, condition, " ".join(f"{host}:{port}" for host, port in notify))
-            )
+            group.create_task(heartbeat.beat("planner", store, condition, notify))
             copy = state_folder(region) / "running.json"
             drill = drill_of(region, "planner", store)
             group.create_task(configuration.keep(store, region, copy))
@@ -250,24 +208,28 @@ def targets_of(region: Region) -> dict[str, Main]:
 
 def import_shared(region: Region) -> None:
     """Import what several role processes need, before they are forked: it is loaded and held in memory once."""
-    import dns.message  # noqa: F401  loading it is all that is wanted, here and below
-    import uvloop  # noqa: F401  so
+    import uvloop  # noqa: F401  loading it is all that is wanted, here and below
 
-    import fencepost.adapters.dns_rfc2136
     import fencepost.adapters.probe_kinds
-    import fencepost.adapters.store_sqlite
     import fencepost.roles.checker
     import fencepost.roles.enactor
     import fencepost.roles.janitor
     import fencepost.roles.load_balancer
     import fencepost.roles.planner
 
+    import_store(region)
+    import_provider(region)
     if region.dns.provider == "embedded":
         import fencepost.roles.dns_server  # noqa: F401  so
 
 
 def stuck_writer(region: Region) -> Callable[[], tuple[int, float] | None]:
-    """Asks which process holds the store's write lock, and for how many seconds it hasn't moved."""
+    """Asks which process holds the store's write lock, and for how many seconds it hasn't moved.
+
+    A store that is a server sees to its own locks.
+    """
+    if region.store.kind != "sqlite":
+        return lambda: None
     from fencepost.adapters.store_sqlite.writer import WriteLock
 
     return WriteLock(Path(os.path.realpath(region.store.path))).look

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any
 
-from fencepost.assembly.places import open_store
+from fencepost.assembly.stores import open_store
 from fencepost.roles import configuration, heartbeat
 from fencepost.roles.loop import Condition
 from fencepost.settings import Region

@@ -1,11 +1,11 @@
-"""Where a region's files are on this machine: its folder, its key, its store."""
+"""Where a region's files are on this machine: its folder and its key."""
 
 import base64
 import os
 import secrets
 from pathlib import Path
 
-from fencepost.ports import Misconfigured, StorePort
+from fencepost.ports import Misconfigured
 from fencepost.settings import Region
 from fencepost.settings.schema import Secret
 from fencepost.settings.secret import TsigKey, read_tsig_key
@@ -19,16 +19,6 @@ def state_folder(region: Region) -> Path:
     beside = Path(region.path).parent
     own = Path(".fencepost") / region.name
     return beside if beside.match(str(own)) else beside / own
-
-
-def open_store(region: Region, *, create: bool = False) -> StorePort:
-    """The region's store; one that can't be used raises from its calls, not here.
-
-    ``create`` is for the planner alone: it makes the store where there is none, and keeps its log short.
-    """
-    from fencepost.adapters.store_sqlite import SqliteStore
-
-    return SqliteStore.open(Path(region.store.path), create=create, checkpoints=create)
 
 
 def tsig_key(region: Region) -> TsigKey:

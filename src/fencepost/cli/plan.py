@@ -50,7 +50,7 @@ def plan(
 def lines(found: Preview) -> list[str]:
     """The preview in words."""
     region, rows = found.region, changing(found)
-    place = region.dns.listen if region.dns.provider == "embedded" else region.dns.server
+    place = region.dns.place
     managed = sum(marker_of(live) is not None for live in found.lives.values())
     known = f"{counted(len(region.endpoints), 'endpoint')}, {managed} managed"
     said = [

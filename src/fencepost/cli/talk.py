@@ -99,7 +99,7 @@ class Talk:
     @property
     def server(self) -> str:
         """The DNS server, for people."""
-        place = self.region.dns.listen if self.region.dns.provider == "embedded" else self.region.dns.server
+        place = self.region.dns.place
         return f"DNS at {place}"
 
     async def names(self) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ ENDPOINTS_MOST = 100
 
 def missing(region: Region, settled: Collection[str], *, api: bool) -> str:
     """What isn't answered yet, "" if nothing is missing; ``settled`` endpoints have no addresses and need none."""
-    place = region.dns.listen if region.dns.provider == "embedded" else region.dns.server
+    place = region.dns.place
     for endpoint in region.endpoints[:ENDPOINTS_MOST]:
         if place is None or endpoint.name in settled:
             continue
@@ -33,7 +33,7 @@ def missing(region: Region, settled: Collection[str], *, api: bool) -> str:
 
 def parts(region: Region, *, api: bool) -> str:
     """What is there, for the line that says so."""
-    place = region.dns.listen if region.dns.provider == "embedded" else region.dns.server
+    place = region.dns.place
     zones, targets = len(region.zones), sum(len(pool.targets) for pool in region.pools)
     counts = f"{counted(zones, 'checker')}, {counted(zones, 'enactor')}, {counted(targets, 'target')}"
     return " · ".join([f"dns {place}", *([f"api http://{region.api.listen}"] if api else []), counts])

@@ -91,7 +91,7 @@ def hold_places(region: Region) -> tuple[int, ...]:
     The same owner at another server is another's business: their markers never meet. Two regions in one store would
     each take the other's configuration for its own. Raises ``Misconfigured`` if another region on this machine has one.
     """
-    place = region.dns.listen if region.dns.provider == "embedded" else region.dns.server
+    place = region.dns.place
     held: list[int] = []
     try:
         for domain in region.dns.domains:

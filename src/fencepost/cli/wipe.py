@@ -62,7 +62,7 @@ def delete(region: Region, name: str, kinds: list[tuple[str, str]], key: TsigKey
     import dns.tsig
     import dns.update
 
-    place = region.dns.listen if region.dns.provider == "embedded" else region.dns.server
+    place = region.dns.place
     domain = next((each.domain for each in region.endpoints if each.name == name), region.dns.domains[0])
     if place is None:
         raise Misconfigured("no DNS server is named", where=region.path)

@@ -320,7 +320,7 @@ async def write_down(store: StorePort | None, notes: "asyncio.Queue[Broken]") ->
 
 def observer_settings(region: Region) -> ObserverSettings:
     """Whom the observer asks: the embedded server, or the one that takes our updates. Raises ``Misconfigured``."""
-    at = region.dns.listen if region.dns.provider == "embedded" else region.dns.server
+    at = region.dns.place
     if at is None:
         raise Misconfigured("no DNS server is named", where=region.path, hint='write server = "192.0.2.53:53" in [dns]')
     return ObserverSettings(at.host, at.port, region.owner, region.dns.domains)

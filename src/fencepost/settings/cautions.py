@@ -82,7 +82,7 @@ def _many(pool: Pool, notes: Notes) -> None:
 
 
 def _server_is_elsewhere(region: Region) -> bool:
-    place = region.dns.listen if region.dns.provider == "embedded" else region.dns.server
+    place = region.dns.place
     return place is not None and not ipaddress.ip_address(place.host).is_loopback
 
 

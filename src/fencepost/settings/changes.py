@@ -27,6 +27,8 @@ NEEDS_RESTART = (
     "dns.server",
     "dns.key",
     "dns.transfer",
+    "dns.options",
+    "dns.secrets",
     "dns.gather_ns",
     "store",
     "api",

@@ -1,9 +1,11 @@
 """Every key of region.toml: how it is read, what holds without it, and why. The reference page is tested against
 this."""
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from fencepost.settings import values
+from fencepost.settings.providers import PROVIDERS
 from fencepost.settings.values import Reader
 
 
@@ -51,6 +53,7 @@ ENDPOINT = (
     Key("pool", values.string, example='pool = "api"'),
     Key("ttl", values.ttl, None),
     Key("records", values.records, None),
+    Key("weighted", values.boolean, False),
 )
 
 TABLES: dict[str, tuple[Key, ...]] = {
@@ -64,8 +67,8 @@ TABLES: dict[str, tuple[Key, ...]] = {
     "dns": (
         Key(
             "provider",
-            values.choice("embedded", "rfc2136", later=("route53",), meant=SIGNED),
-            example='provider = "embedded" or "rfc2136"',
+            values.choice(*PROVIDERS, meant=SIGNED),
+            example='provider = "embedded", "rfc2136" or "route53"',
         ),
         Key("domain", values.domains, example='domain = "example.com"'),
         Key("ttl", values.ttl, "30s"),
@@ -74,15 +77,23 @@ TABLES: dict[str, tuple[Key, ...]] = {
         Key("transfer", values.addresses, (), only="embedded"),
         Key("server", values.place(53), None, only="rfc2136"),
         Key("key", values.secret, None, only="rfc2136", secret=True),
-        Key("zone_id", values.string, None, only="route53"),
-        Key("requests", values.string, None, only="route53"),
+        *(
+            Key(key, read, None, only=name)
+            for name, provider in PROVIDERS.items()
+            for key, read in provider.options.items()
+        ),
+        *(
+            Key(key, values.secret, None, only=name, secret=True)
+            for name, provider in PROVIDERS.items()
+            for key in provider.secrets
+        ),
     ),
     "store": (
-        Key("kind", values.choice("sqlite", later=("postgresql", "dynamodb")), "sqlite"),
+        Key("kind", values.choice("sqlite", "postgresql", "dynamodb"), "sqlite"),
         Key("path", values.string, None, only="sqlite"),
         Key("dsn", values.secret, None, only="postgresql", secret=True),
-        Key("table", values.string, None, only="dynamodb"),
-        Key("aws_region", values.string, None, only="dynamodb"),
+        Key("table", values.dynamodb_table, None, only="dynamodb"),
+        Key("aws_region", values.aws_region, None, only="dynamodb"),
     ),
     "api": (
         Key("listen", values.place(names=True), "127.0.0.1:5301"),
@@ -101,6 +112,13 @@ TABLES: dict[str, tuple[Key, ...]] = {
 }
 """By heading. In `[pool.NAME.targets]` the keys are zones, and `target` is what stands in their lists where an
 address alone won't do."""
+
+MUST: dict[tuple[str, str], Mapping[str, str]] = {
+    ("dns", "rfc2136"): {"server": '"192.0.2.53:53"', "key": '{ file = "tsig.key" }'},
+    ("store", "postgresql"): {"dsn": '{ env = "FENCEPOST_DSN" }'},
+    **{("dns", name): provider.must for name, provider in PROVIDERS.items() if provider.must},
+}
+"""What a provider or a kind of store has to be given: the key, and an example of what to write."""
 
 SUBTABLES = ("probe", "safety", "targets")
 """What a pool holds besides its own keys; `probe` may be either."""

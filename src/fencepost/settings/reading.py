@@ -13,6 +13,7 @@ from fencepost.settings import keys
 from fencepost.settings.lines import Lines, Path
 from fencepost.settings.mistakes import Notes, advice, clean, nearest, shown
 from fencepost.settings.pools import read_endpoints, read_pools
+from fencepost.settings.providers import PROVIDERS
 from fencepost.settings.schema import Api, Dns, Region, Safety, Secret, Store
 from fencepost.settings.tables import Fields, as_table, heading, read_table
 
@@ -72,15 +73,14 @@ class Reading:
             if key.only and key.name in fields.given and key.only != fields[chooser]:
                 text = f'{key.name} is for {chooser} "{key.only}", and {chooser} is "{fields[chooser]}"; leave it out'
                 self.notes.wrong((table, key.name), text)
-        if table == "dns" and fields["provider"] == "rfc2136":
-            for name, example in (("server", '"192.0.2.53:53"'), ("key", '{ file = "tsig.key" }')):
-                if name not in fields.given and name not in fields.bad:
-                    self.notes.wrong(
-                        (table,), f'{heading((table,))} has no {name}; "rfc2136" needs one: {name} = {example}'
-                    )
+        for name, example in keys.MUST.get((table, fields[chooser]), {}).items():
+            if name not in fields.given and name not in fields.bad:
+                text = f'{heading((table,))} has no {name}; "{fields[chooser]}" needs one: {name} = {example}'
+                self.notes.wrong((table,), text)
 
     def _region(self) -> Region:
         region, dns, checkers = self.fields["region"], self.fields["dns"], self.fields["checkers"]
+        store, own = self.fields["store"], PROVIDERS[dns["provider"] or "embedded"]
         safety = safety_of(self.fields["safety"])
         pools, named_zones, pool_bad = read_pools(
             self.notes, self.raw.get("pool", {}), self.lines, safety, region["zones"]
@@ -105,8 +105,16 @@ class Reading:
                 transfer=dns["transfer"],
                 server=dns["server"],
                 key=self._placed(dns["key"]),
+                options=tuple((key, dns[key]) for key in own.options if dns[key] is not None),
+                secrets=tuple((key, placed) for key in own.secrets if (placed := self._placed(dns[key])) is not None),
             ),
-            store=Store(self.fields["store"]["kind"], self._in_state(self.fields["store"]["path"] or f"{name}.db")),
+            store=Store(
+                store["kind"],
+                self._in_state(store["path"] or f"{name}.db"),
+                self._placed(store["dsn"]),
+                store["table"] or (f"fencepost-{name}" if store["kind"] == "dynamodb" else ""),
+                store["aws_region"] or "",
+            ),
             api=Api(self.fields["api"]["listen"], self._token()),
             canaries=checkers["canary"],
             safety=safety,

@@ -138,7 +138,7 @@ def _listeners(read: Read) -> None:
     What else listens (for NOTIFY) takes a free port.
     """
     dns, api = read.region.dns, read.region.api.listen
-    server = dns.listen if dns.provider == "embedded" else dns.server
+    server = dns.place
     key = "listen" if dns.provider == "embedded" else "server"
     if server is None or {("dns", key), ("api", "listen")} & read.bad or not _same_place(server, api):
         return
@@ -215,13 +215,17 @@ def _secrets(read: Read, environ: Mapping[str, str]) -> None:
             read_tsig_key(key, environ)
         except ValueError as error:
             read.notes.wrong(("dns", "key"), f"key: {error}")
+    for name, secret in read.region.dns.secrets:
+        _look(read, secret, environ, ("dns", name))
+    if read.region.store.dsn is not None:
+        _look(read, read.region.store.dsn, environ, ("store", "dsn"))
     token = read.region.api.token
     if token.env or os.path.lexists(token.file):
-        _look(read, token, environ)
+        _look(read, token, environ, ("api", "token"))
 
 
-def _look(read: Read, secret: Secret, environ: Mapping[str, str]) -> None:
+def _look(read: Read, secret: Secret, environ: Mapping[str, str], at: tuple[str, str]) -> None:
     try:
         read_secret(secret, environ)
     except ValueError as error:
-        read.notes.wrong(("api", "token"), f"token: {error}")
+        read.notes.wrong(at, f"{at[1]}: {error}")

@@ -97,7 +97,10 @@ class Pool(msgspec.Struct, frozen=True):
 
 
 class Endpoint(msgspec.Struct, frozen=True, gc=False):
-    """A name whose address records we keep. `domain` is the DNS zone it is written in, `records` its families."""
+    """A name whose address records we keep. `domain` is the DNS zone it is written in, `records` its families.
+
+    `weighted` asks for Route 53's weighted record sets, which answer one address a question, in place of plain ones.
+    """
 
     name: str
     domain: str
@@ -105,11 +108,12 @@ class Endpoint(msgspec.Struct, frozen=True, gc=False):
     ttl_s: int
     records: tuple[str, ...]
     line: int
+    weighted: bool = False
 
 
 class Dns(msgspec.Struct, frozen=True):
     """Where records are written. `listen` and `transfer` are the embedded server's; `server` and `key` those of
-    rfc2136."""
+    rfc2136; `options` and `secrets` a provider's own keys and what they say."""
 
     provider: str
     domains: tuple[str, ...]
@@ -119,13 +123,27 @@ class Dns(msgspec.Struct, frozen=True):
     transfer: tuple[str, ...]
     server: HostPort | None
     key: Secret | None
+    options: tuple[tuple[str, str], ...] = ()
+    secrets: tuple[tuple[str, Secret], ...] = ()
+
+    @property
+    def place(self) -> HostPort | None:
+        """Give the address of the primary that speaks DNS; None for a provider that is reached by an API."""
+        return self.listen if self.provider == "embedded" else self.server
+
+    def option(self, key: str) -> str:
+        """Give what the file says for one of the provider's own keys; "" if nothing."""
+        return dict(self.options).get(key, "")
 
 
 class Store(msgspec.Struct, frozen=True, gc=False):
-    """Where rows are kept. `path` is absolute."""
+    """Where rows are kept. `path` is absolute, and sqlite's; `dsn` is postgresql's; the others are dynamodb's."""
 
     kind: str
     path: str
+    dsn: Secret | None = None
+    table: str = ""
+    aws_region: str = ""
 
 
 class Api(msgspec.Struct, frozen=True, gc=False):

@@ -72,17 +72,11 @@ def weight(value: Any) -> int:
     return read
 
 
-def choice(*known: str, later: tuple[str, ...] = (), meant: Mapping[str, str] = NONE_MEANT) -> Reader:
-    """Read one of the known words. Those of `later` are known too, and said to be not built yet.
-
-    `meant` gives the known word for others that people try.
-    """
+def choice(*known: str, meant: Mapping[str, str] = NONE_MEANT) -> Reader:
+    """Read one of the known words. `meant` gives the known word for others that people try."""
 
     def read(value: Any) -> str:
         text = string(value)
-        if text in later:
-            built = known[0] if len(known) == 1 else f"{', '.join(known[:-1])} or {known[-1]}"
-            raise UnfitError(f"is not built yet; use {built}")
         if text not in known and text.lower() in meant:
             raise UnfitError(f'is a server that takes signed updates; write "{meant[text.lower()]}"')
         if text not in known:
@@ -138,6 +132,42 @@ def rate(value: Any) -> Rate:
     if read.share_ppm == 0:
         raise UnfitError("must be more than 0: the removal budget would never refill")
     return read
+
+
+_ZONE_ID = re.compile(r"(?:/hostedzone/)?([A-Z0-9]{1,32})")
+_FREQUENCY = re.compile(r"([0-9]{1,4})/s")
+
+
+def hosted_zone(value: Any) -> str:
+    """Read the id of a hosted zone, as AWS shows it: ``Z0123456789ABC``, with or without ``/hostedzone/``."""
+    found = _ZONE_ID.fullmatch(string(value))
+    if found is None:
+        raise UnfitError('is no id of a hosted zone; write it as AWS shows it, like "Z0123456789ABC"')
+    return found[1]
+
+
+def frequency(value: Any) -> str:
+    """Read how many requests a second may be made: ``2/s``."""
+    found = _FREQUENCY.fullmatch(string(value))
+    if found is None or not 1 <= int(found[1]) <= 1000:
+        raise UnfitError('must be whole requests a second, 1 to 1000, like "2/s"')
+    return f"{int(found[1])}/s"
+
+
+def aws_region(value: Any) -> str:
+    """Read the name of an AWS region: ``eu-west-1``."""
+    text = string(value)
+    if not re.fullmatch(r"[a-z]{2}(?:-[a-z]+){1,3}-[0-9]{1,2}", text):
+        raise UnfitError('is no AWS region; write one like "eu-west-1"')
+    return text
+
+
+def dynamodb_table(value: Any) -> str:
+    """Read the name of a DynamoDB table: 3 to 255 of letters, digits, hyphen, underscore, dot."""
+    text = string(value)
+    if not re.fullmatch(r"[A-Za-z0-9_.-]{3,255}", text):
+        raise UnfitError("must be 3 to 255 of letters, digits, hyphen, underscore and dot")
+    return text
 
 
 def domains(value: Any) -> tuple[str, ...]:

@@ -55,7 +55,7 @@ def dns_problems(facts: Facts, roles: tuple[RoleStatus, ...]) -> Iterator[Proble
     dead = facts.region.dns.provider == "embedded" and not lives(roles, "dns")
     supervised = "dns" in facts.processes
     error = facts.dns_error
-    server = facts.region.dns.listen if facts.region.dns.provider == "embedded" else facts.region.dns.server
+    server = facts.region.dns.place
     where = str(server or facts.region.dns.provider)
     check = f"fencepost check {facts.region.path}"
     dig = f"dig @{server.host} -p {server.port} {facts.region.dns.domains[0]} SOA" if server else check
@@ -78,7 +78,7 @@ def dns_problems(facts: Facts, roles: tuple[RoleStatus, ...]) -> Iterator[Proble
 def server_of(facts: Facts) -> str:
     """Where the DNS server is, as errors about it name it; "" if it isn't known."""
     dns = facts.region.dns
-    return str((dns.listen if dns.provider == "embedded" else dns.server) or "")
+    return str((dns.place) or "")
 
 
 def says_the_same(facts: Facts, role: RoleStatus) -> bool:

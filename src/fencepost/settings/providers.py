@@ -1,0 +1,43 @@
+"""The DNS providers: for each the module that opens its domains, and the keys of [dns] that are its own.
+
+Adding one is a module with an ``open_domains(region, folder)`` that gives a :class:`~fencepost.ports.DnsPort` for each
+domain, and a line here. The module is named, not imported: what a region doesn't use is never loaded.
+"""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from fencepost.settings import values
+from fencepost.settings.values import Reader
+
+NONE: Mapping[str, Reader] = {}
+
+
+class Provider(NamedTuple):
+    """One provider. ``options`` are its own keys of text, ``secrets`` those that say where a secret is to be found.
+
+    ``must`` names those of them that have to be given, each with an example.
+    """
+
+    label: str
+    module: str
+    options: Mapping[str, Reader] = NONE
+    secrets: tuple[str, ...] = ()
+    must: Mapping[str, str] = {}
+
+
+PROVIDERS = {
+    "embedded": Provider("the embedded server", "fencepost.assembly.rfc2136"),
+    "rfc2136": Provider("RFC 2136", "fencepost.assembly.rfc2136"),
+    "route53": Provider(
+        "Route 53", "fencepost.adapters.dns_route53", {"zone_id": values.hosted_zone, "requests": values.frequency}
+    ),
+    "clouddns": Provider(
+        "Google Cloud DNS",
+        "fencepost.adapters.dns_cloud_dns",
+        {"project": values.string, "managed_zone": values.string},
+        secrets=("token",),
+        must={"project": '"my-project"', "managed_zone": '"example-com"', "token": '{ env = "CLOUD_DNS_TOKEN" }'},
+    ),
+}
+"""By the name that ``provider`` takes. The first two have keys of [dns] itself: listen, transfer; server, key."""
