@@ -1,4 +1,4 @@
-"""Name servers for the contract suite, on free loopback ports: BIND and Knot as processes, our own in a thread.
+"""Name servers for the contract suite, on free loopback ports: BIND, Knot and PowerDNS as processes, ours in a thread.
 
 Each serves ``example.test`` from a small zone file, takes updates and transfers with one TSIG key, and sends NOTIFY to
 one port that a test may listen on.
@@ -8,6 +8,7 @@ import asyncio
 import base64
 import shutil
 import socket
+import sqlite3
 import subprocess
 import threading
 import time
@@ -128,6 +129,81 @@ zone:
 """)
     with _running([program, "-c", str(directory / "knot.conf")], directory, served.port):
         yield served
+
+
+PDNS_SCHEMA = Path("/usr/share/doc/pdns-backend-sqlite3/schema.sqlite3.sql")
+
+
+@contextmanager
+def powerdns(directory: Path, *, zone: str = ZONE, options: str = "") -> Iterator[Served]:
+    """A PowerDNS primary on its SQLite backend; ``options`` are further lines of its configuration."""
+    program = shutil.which("pdns_server", path="/usr/sbin:/usr/bin:/usr/local/sbin")
+    if program is None or not PDNS_SCHEMA.exists():
+        pytest.skip("PowerDNS is not installed (Debian: apt-get install pdns-server pdns-backend-sqlite3)")
+    served = Served("powerdns", free_port(), free_port(), str(directory))
+    _fill_powerdns(directory / "pdns.sqlite3", zone, served.notify_port)
+    (directory / "pdns.conf").write_text(f"""
+local-address=127.0.0.1
+local-port={served.port}
+socket-dir={directory}
+launch=gsqlite3
+gsqlite3-database={directory}/pdns.sqlite3
+primary=yes
+dnsupdate=yes
+query-cache-ttl=0
+negquery-cache-ttl=0
+zone-cache-refresh-interval=0
+xfr-cycle-interval=1
+write-pid=no
+guardian=no
+daemon=no
+distributor-threads=1
+{options}
+""")
+    with _running([program, f"--config-dir={directory}"], directory, served.port):
+        yield served
+
+
+def _fill_powerdns(path: Path, zone: str, notify_port: int) -> None:
+    """The database, as ``pdnsutil`` would have made it: one domain, two keys, who may do what."""
+    rows = []
+    owner = DOMAIN
+    for line in zone.splitlines():
+        if not line.strip() or line.startswith("$"):
+            continue
+        words = line.split()
+        if not line[0].isspace():
+            label = words.pop(0)
+            owner = DOMAIN if label == "@" else f"{label}.{DOMAIN}"
+        ttl = int(words.pop(0)) if words[0].isdigit() else 300
+        if words[0] == "IN":
+            words.pop(0)
+        kind, data = words[0], " ".join(words[1:])
+        if kind in ("NS", "MX"):
+            data = data.rstrip(".")
+        prio = 0
+        if kind == "MX":
+            prio, data = int(data.split()[0]), data.split()[1]
+        rows.append((1, owner, kind, data, ttl, prio, 1))
+    with sqlite3.connect(path) as db:
+        db.executescript(PDNS_SCHEMA.read_text())
+        db.execute("insert into domains (id, name, type) values (1, ?, 'MASTER')", (DOMAIN,))
+        for key in (KEY_NAME, READER):
+            db.execute("insert into tsigkeys (name, algorithm, secret) values (?, 'hmac-sha256', ?)", (key, KEY_SECRET))
+        for kind, content in (
+            ("TSIG-ALLOW-DNSUPDATE", KEY_NAME),
+            ("ALLOW-DNSUPDATE-FROM", "127.0.0.0/8"),
+            ("TSIG-ALLOW-AXFR", KEY_NAME),
+            ("TSIG-ALLOW-AXFR", READER),
+            ("SOA-EDIT-DNSUPDATE", "INCREASE"),
+            ("NOTIFY-DNSUPDATE", "1"),
+            ("ALSO-NOTIFY", f"127.0.0.1:{notify_port}"),
+        ):
+            db.execute("insert into domainmetadata (domain_id, kind, content) values (1, ?, ?)", (kind, content))
+        db.executemany(
+            "insert into records (domain_id, name, type, content, ttl, prio, auth) values (?, ?, ?, ?, ?, ?, ?)", rows
+        )
+    db.close()
 
 
 @contextmanager

@@ -14,7 +14,7 @@ import pytest
 from dns_scene import DOMAIN, standing
 from dns_stages import ServerStage
 from relay import Relay
-from servers import KEY_NAME, KEY_SECRET, Served, bind, embedded, knot
+from servers import KEY_NAME, KEY_SECRET, Served, bind, embedded, knot, powerdns
 
 from fencepost.adapters import dns_rfc2136
 from fencepost.adapters.dns_notify import LOOKS_APART_S
@@ -26,7 +26,7 @@ NAME = "told.example.test"
 KEYRING = dns.tsigkeyring.from_text({KEY_NAME: KEY_SECRET})
 
 
-@pytest.fixture(scope="module", params=[bind, knot, embedded], ids=["bind", "knot", "embedded"])
+@pytest.fixture(scope="module", params=[bind, knot, powerdns, embedded], ids=["bind", "knot", "powerdns", "embedded"])
 def served(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """A server that sends NOTIFY to one port."""
     make: Callable[..., object] = request.param

@@ -18,13 +18,13 @@ import uvloop
 from dns_scene import DOMAIN, change, marker
 from dns_stages import ServerStage
 from enacting import Enacting, changed_by, is_update, stands
-from servers import KEY_NAME, KEY_SECRET, Served, bind, embedded, knot
+from servers import KEY_NAME, KEY_SECRET, Served, bind, embedded, knot, powerdns
 
 from fencepost.core.record_set import content
 from fencepost.core.zone import Live
 from fencepost.ports import Refused
 
-SERVERS = {"embedded": embedded, "bind": bind, "knot": knot}
+SERVERS = {"embedded": embedded, "bind": bind, "knot": knot, "powerdns": powerdns}
 
 
 @pytest.fixture(scope="module", params=list(SERVERS))
