@@ -163,8 +163,9 @@ def api_main(region: Region) -> Main:
         async with asyncio.TaskGroup() as group:
             # A store of its own: a beat that waits for a stuck writer mustn't hold up the API's reading.
             group.create_task(heartbeat.beat("api", open_store(region), condition))
-            witness = open_witness(region)
-            group.create_task(run_api(region, store, open_dns(region), state_folder(region), witness=witness))
+            witness, folder = open_witness(region), state_folder(region)
+            observed = open_dns(region) if region.dns.place is None else None
+            group.create_task(run_api(region, store, open_dns(region), folder, witness=witness, observed=observed))
 
     return main
 

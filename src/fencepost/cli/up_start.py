@@ -3,15 +3,19 @@
 import errno
 import fcntl
 import hashlib
+import ipaddress
 import os
 import socket
 import tempfile
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from fencepost.cli.flags import agree
 from fencepost.cli.regions import refuse_if_running, shown
 from fencepost.ports import Misconfigured
 from fencepost.settings import Region
+from fencepost.settings.providers import PROVIDERS
+from fencepost.settings.values import LOOPBACK
 
 
 def refuse_clashes(region: Region, folder: Path, *, with_targets: bool) -> None:
@@ -137,14 +141,20 @@ def hold_place(region: Region, name: str, what: str, hint: str) -> int:
 
 def ask_once(region: Region, folder: Path, *, yes: bool) -> None:
     """Before the first write to a provider that isn't on this machine, ask. Raises as :func:`flags.agree` does."""
-    import ipaddress
-
-    place, agreed = region.dns.server, folder / "agreed"
-    if region.dns.provider == "embedded" or place is None or agreed.exists():
-        return
-    if ipaddress.ip_address(place.host).is_loopback:
+    agreed, where = folder / "agreed", elsewhere(region)
+    if not where or agreed.exists():
         return
     names = ", ".join(endpoint.name for endpoint in region.endpoints[:5])
-    agree(f"This writes {names} at {place} (fencepost plan shows what). Start?", yes=yes)
+    agree(f"This writes {names} at {where} (fencepost plan shows what). Start?", yes=yes)
     folder.mkdir(parents=True, exist_ok=True)
-    agreed.write_text(f"{place}\n")
+    agreed.write_text(f"{where}\n")
+
+
+def elsewhere(region: Region) -> str:
+    """The provider that is written to, in words; "" if it is on this machine."""
+    place, url = region.dns.server, urlsplit(region.dns.option("endpoint"))
+    if region.dns.provider == "embedded":
+        return ""
+    if region.dns.provider == "rfc2136":
+        return "" if place is None or ipaddress.ip_address(place.host).is_loopback else str(place)
+    return "" if url.hostname in LOOPBACK else PROVIDERS[region.dns.provider].label

@@ -275,15 +275,19 @@ async def run_api(
     *,
     ready: Callable[[HostPort], None] | None = None,
     witness: Witness | None = None,
+    observed: Mapping[str, DnsPort] | None = None,
 ) -> None:
     """Observe and serve, until cancelled. ``ready`` is told where it listens, once it does.
 
-    ``dns`` are ports of its own, used by nobody else; ``witness`` is the observer's. Raises ``Misconfigured`` if the
+    ``dns`` are ports of its own, used by nobody else; ``witness`` and ``observed``, ports too, are the observer's: it
+    reads them where no DNS server is named to be asked. Raises ``Misconfigured`` if the
     port is taken or the token can't be used.
     """
     token = read_token(region)
     listening = listen(region.api.listen)
-    observer = Observer(observer_settings(region), witness=witness)
+    observer = Observer(
+        observer_settings(region), witness=witness, ports=observed if region.dns.place is None else None
+    )
     desk = Desk(Gatherer(region, store, dns, observer, via="api", folder=str(folder)), folder)
     notes: asyncio.Queue[Broken] = asyncio.Queue(100)
 
@@ -319,8 +323,6 @@ async def write_down(store: StorePort | None, notes: "asyncio.Queue[Broken]") ->
 
 
 def observer_settings(region: Region) -> ObserverSettings:
-    """Whom the observer asks: the embedded server, or the one that takes our updates. Raises ``Misconfigured``."""
-    at = region.dns.place
-    if at is None:
-        raise Misconfigured("no DNS server is named", where=region.path, hint='write server = "192.0.2.53:53" in [dns]')
+    """Whom the observer asks: the embedded server, or the one that the settings name; nobody, if they name none."""
+    at = region.dns.place or HostPort("", 0)
     return ObserverSettings(at.host, at.port, region.owner, region.dns.domains)

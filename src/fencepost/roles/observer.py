@@ -30,7 +30,7 @@ from fencepost.core.fence import Foreign, Marker
 from fencepost.core.instant import Instant
 from fencepost.core.names import longest_domain, marker_name
 from fencepost.core.zone import Live
-from fencepost.ports import PortError
+from fencepost.ports import DnsPort, PortError
 from fencepost.roles.observer_questions import Asker, Unanswered
 from fencepost.roles.status.promise_replay import Suspicion
 from fencepost.roles.status.promise_watch import Broken, PromiseWatch, Seen, Watched, whole
@@ -71,7 +71,9 @@ class ObserverSettings(Struct, frozen=True):
 class Observer:
     """Looks at endpoints, judges them, and keeps what was seen. ``clock`` gives nanoseconds since 1970.
 
-    Without a ``witness`` most of what looks like a broken promise can't be told from another writer's hand.
+    Without a ``witness`` most of what looks like a broken promise can't be told from another writer's hand. With
+    ``ports``, one a domain, nobody is asked over DNS: what the provider's API lists is looked at, as often as it may be
+    read.
     """
 
     def __init__(
@@ -79,9 +81,11 @@ class Observer:
         settings: ObserverSettings,
         clock: Callable[[], Instant] = time.time_ns,
         witness: Witness | None = None,
+        ports: Mapping[str, DnsPort] | None = None,
     ) -> None:
         self.settings = settings
         self.witness = witness
+        self.ports = ports or {}
         self.watch = PromiseWatch(settings.owner)
         self.endpoints: dict[str, Watched] = {}
         self.asked = 0
@@ -94,6 +98,7 @@ class Observer:
         self._place = ""
         self._changed = asyncio.Event()
         self._doubted = asyncio.Event()
+        self._known = asyncio.Event()
         self._asking = 0
         self._serials: dict[str, int] = {}
         self._budget = float(settings.queries_a_s)
@@ -119,14 +124,22 @@ class Observer:
 
     async def look(self, endpoint: Watched) -> bool:
         """Look at one endpoint; whether it is worth another look soon. Raises :class:`Unanswered`."""
-        marker, serial = marker_name(endpoint.name), self._serials.get(self._domain_of(endpoint.name), -1)
+        domain = self._domain_of(endpoint.name)
+        marker, serial = marker_name(endpoint.name), self._serials.get(domain, -1)
+        if self.ports:
+            live = self.ports[domain].live(endpoint.name)
+            return self._judge(endpoint, Seen(live.marker, live.a, live.aaaa, live.ttl, live.marker), -1)
         before = await self._marker(marker)
         a, ttl_a = await self._addresses(endpoint.name, dns.rdatatype.A)
         aaaa, ttl_aaaa = await self._addresses(endpoint.name, dns.rdatatype.AAAA)
         after = await self._marker(marker)
+        return self._judge(endpoint, Seen(before, a, aaaa, ttl_a if a else ttl_aaaa, after), serial)
+
+    def _judge(self, endpoint: Watched, seen: Seen, serial: int) -> bool:
         now = self._clock()
-        self.answered_at, self.last_error = now, ""
-        again = self.watch.observe(endpoint, Seen(before, a, aaaa, ttl_a if a else ttl_aaaa, after), now, serial)
+        if not self.ports:
+            self.answered_at, self.last_error = now, ""
+        again = self.watch.observe(endpoint, seen, now, serial)
         if self.watch.suspected:
             self._doubted.set()
         return again
@@ -195,13 +208,15 @@ class Observer:
         try:
             async with asyncio.TaskGroup() as group:
                 group.create_task(self._look_on())
-                group.create_task(self._watch_serials())
+                group.create_task(self._read_on() if self.ports else self._watch_serials())
                 group.create_task(self._settle_on())
         finally:
             self._asker.close()
 
     async def _look_on(self) -> None:
         loop = asyncio.get_running_loop()
+        if self.ports:
+            await self._known.wait()
         while True:
             end = loop.time() + self.settings.every_s
             self._changed.clear()
@@ -221,6 +236,27 @@ class Observer:
             await self._doubted.wait()
             self._doubted.clear()
             await self.settle()
+
+    async def _read_on(self) -> None:
+        known: set[str] = set()
+        while True:
+            for domain, port in self.ports.items():
+                if await self._read(port):
+                    known.add(domain)
+            if len(known) == len(self.ports):
+                self._known.set()  # before that, what stands would look absent
+            await asyncio.sleep(self.settings.every_s)
+
+    async def _read(self, port: DnsPort) -> bool:
+        """Read a domain by its provider's API; whether that went well."""
+        try:
+            if await port.read():
+                self._changed.set()
+        except PortError as error:
+            self._missed(error)
+            return False
+        self.answered_at, self.last_error = self._clock(), ""
+        return True
 
     async def _watch_serials(self) -> None:
         while True:
@@ -268,11 +304,12 @@ class Observer:
         await asyncio.gather(*(work() for _ in range(min(AT_ONCE, len(endpoints)))))
         return sorted(again, key=lambda endpoint: endpoint.name)
 
-    def _missed(self, error: Unanswered) -> None:
+    def _missed(self, error: Unanswered | PortError) -> None:
         self.unanswered += 1
         if str(error) != self.last_error:
             self.last_error = str(error)
-            log.warning("observer: %s:%d: %s", self.settings.host, self.settings.port, error)
+            place = f"{self.settings.host}:{self.settings.port}" if not self.ports else "the provider's API"
+            log.warning("observer: %s: %s", place, error)
 
 
 async def run_observer(observer: Observer, tell: Callable[[Broken], None] | None = None) -> None:

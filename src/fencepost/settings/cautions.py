@@ -63,10 +63,10 @@ def _pool(region: Region, pool: Pool, notes: Notes) -> None:
                 "there it means themselves"
             )
             notes.odd(inner[0].line, text)
-    if region.dns.server and len({target.counts for target in pool.targets}) > 1:
+    if region.dns.provider == "rfc2136" and len({target.counts for target in pool.targets}) > 1:
         text = f"{region.dns.server} answers all addresses alike: weights of pool {pool.name} count for the limits only"
         notes.odd(pool.line, text)
-    if region.dns.server:
+    if region.dns.provider == "rfc2136":
         _many(pool, notes)
 
 

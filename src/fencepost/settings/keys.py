@@ -10,19 +10,22 @@ from fencepost.settings.values import Reader
 
 
 class Key(NamedTuple):
-    """One key. `default` is as in the file; `example` is there where it must be given; `only` names what it belongs
-    to."""
+    """One key. `default` is as in the file; `example` is there where it must be given; `only` names the providers or
+    kinds of store that it belongs to, none of them meaning all."""
 
     name: str
     read: Reader
     default: Any = None
     example: str = ""
-    only: str = ""
+    only: tuple[str, ...] = ()
     secret: bool = False
 
 
 SIGNED = dict.fromkeys(("bind", "bind9", "named", "knot", "powerdns", "pdns", "nsupdate", "tsig"), "rfc2136")
 """Servers by whose name people call the protocol that they take."""
+
+BY_API = tuple(name for name in PROVIDERS if name not in ("embedded", "rfc2136"))
+"""Providers that are written by an API of their own; what they answer is asked of a DNS server all the same."""
 
 SAFETY = (
     Key("max_out", values.share(), "20%"),
@@ -73,27 +76,27 @@ TABLES: dict[str, tuple[Key, ...]] = {
         Key("domain", values.domains, example='domain = "example.com"'),
         Key("ttl", values.ttl, "30s"),
         Key("gather", values.duration("0s", "1h"), "30s"),
-        Key("listen", values.place(), "127.0.0.1:5300", only="embedded"),
-        Key("transfer", values.addresses, (), only="embedded"),
-        Key("server", values.place(53), None, only="rfc2136"),
-        Key("key", values.secret, None, only="rfc2136", secret=True),
+        Key("listen", values.place(), "127.0.0.1:5300", only=("embedded",)),
+        Key("transfer", values.addresses, (), only=("embedded",)),
+        Key("server", values.place(53), None, only=("rfc2136", *BY_API)),
+        Key("key", values.secret, None, only=("rfc2136",), secret=True),
         *(
-            Key(key, read, None, only=name)
+            Key(key, read, None, only=(name,))
             for name, provider in PROVIDERS.items()
             for key, read in provider.options.items()
         ),
         *(
-            Key(key, values.secret, None, only=name, secret=True)
+            Key(key, values.secret, None, only=(name,), secret=True)
             for name, provider in PROVIDERS.items()
             for key in provider.secrets
         ),
     ),
     "store": (
         Key("kind", values.choice("sqlite", "postgresql", "dynamodb"), "sqlite"),
-        Key("path", values.string, None, only="sqlite"),
-        Key("dsn", values.secret, None, only="postgresql", secret=True),
-        Key("table", values.dynamodb_table, None, only="dynamodb"),
-        Key("aws_region", values.aws_region, None, only="dynamodb"),
+        Key("path", values.string, None, only=("sqlite",)),
+        Key("dsn", values.secret, None, only=("postgresql",), secret=True),
+        Key("table", values.dynamodb_table, None, only=("dynamodb",)),
+        Key("aws_region", values.aws_region, None, only=("dynamodb",)),
     ),
     "api": (
         Key("listen", values.place(names=True), "127.0.0.1:5301"),

@@ -30,7 +30,9 @@ PROVIDERS = {
     "embedded": Provider("the embedded server", "fencepost.assembly.rfc2136"),
     "rfc2136": Provider("RFC 2136", "fencepost.assembly.rfc2136"),
     "route53": Provider(
-        "Route 53", "fencepost.adapters.dns_route53", {"zone_id": values.hosted_zone, "requests": values.frequency}
+        "Route 53",
+        "fencepost.adapters.dns_route53",
+        {"zone_id": values.hosted_zone, "requests": values.frequency, "endpoint": values.api_url},
     ),
     "clouddns": Provider(
         "Google Cloud DNS",

@@ -70,8 +70,9 @@ class Reading:
         if chooser is None or chooser in fields.bad:
             return
         for key in keys.TABLES[table]:
-            if key.only and key.name in fields.given and key.only != fields[chooser]:
-                text = f'{key.name} is for {chooser} "{key.only}", and {chooser} is "{fields[chooser]}"; leave it out'
+            if key.only and key.name in fields.given and fields[chooser] not in key.only:
+                whose = " or ".join(f'"{name}"' for name in key.only)
+                text = f'{key.name} is for {chooser} {whose}, and {chooser} is "{fields[chooser]}"; leave it out'
                 self.notes.wrong((table, key.name), text)
         for name, example in keys.MUST.get((table, fields[chooser]), {}).items():
             if name not in fields.given and name not in fields.bad:

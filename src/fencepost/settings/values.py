@@ -16,6 +16,8 @@ Reader = Callable[[Any], Any]
 """Raises ValueError, an `UnfitError` or that of a function of the core; its text goes on from the key and the value."""
 
 NONE_MEANT: Mapping[str, str] = {}
+LOOPBACK = ("127.0.0.1", "::1", "localhost")
+"""This machine, as a URL may name it."""
 _NAME = re.compile(r"[a-z0-9](?:[a-z0-9_-]{0,30}[a-z0-9])?")
 _ENV = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
 _URL_PATH = re.compile(r"(?:/[!-~]{0,1023})?")
@@ -152,6 +154,18 @@ def frequency(value: Any) -> str:
     if found is None or not 1 <= int(found[1]) <= 1000:
         raise UnfitError('must be whole requests a second, 1 to 1000, like "2/s"')
     return f"{int(found[1])}/s"
+
+
+def api_url(value: Any) -> str:
+    """Read where an API is reached: https, or http on this machine alone."""
+    text = string(value)
+    kind, sep, _ = text.partition("://")
+    if not sep or kind not in ("http", "https"):
+        raise UnfitError('must be a URL, like "https://api.example.com"')
+    host, _, _ = _split_url(text)
+    if kind == "http" and host not in LOOPBACK:
+        raise UnfitError("is plain http to another machine, which anyone on the way can change; write https")
+    return text.rstrip("/")
 
 
 def aws_region(value: Any) -> str:
