@@ -12,6 +12,7 @@ from fractions import Fraction
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec import structs
 
 from fencepost.core.instant import HOUR, MINUTE, SECOND, Instant
 from fencepost.core.traffic.bounded_removal import Witness, saw
@@ -318,3 +319,16 @@ def test_a_witness_lets_the_vessel_drain() -> None:
     assert breach is None
     assert saw(witness, rows[1], going(300, 32, SECOND), SAFETY)[1] is not None
     assert saw(witness, rows[1], going(300, 31, 4 * SECOND), SAFETY)[1] is None
+
+
+@pytest.mark.parametrize("each", [1, 100])
+def test_a_witness_counts_in_the_units_of_the_moment(each: int) -> None:
+    """A burst is spent, then every target says what it carries: that makes no room for another burst of theirs."""
+    spent, later = going(300, 30, 0), going(300, 30, 0)
+    said = structs.replace(later, members=tuple(structs.replace(one, capacity=each) for one in later.members))
+    more = going(300, 40, SECOND)
+    more = structs.replace(more, members=tuple(structs.replace(one, capacity=each) for one in more.members))
+    witness, _ = saw(Witness(), going(300, 0, 0), spent, SAFETY)
+    witness, breach = saw(witness, spent, said, SAFETY)
+    assert breach is None
+    assert saw(witness, said, more, SAFETY)[1] is not None

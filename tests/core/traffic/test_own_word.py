@@ -10,12 +10,13 @@ from dataclasses import dataclass, field
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec import structs
 from test_bounded_removal import check_bound
 
 from fencepost.core.instant import MINUTE, SECOND, Instant
 from fencepost.core.traffic.limits import SafetySettings
 from fencepost.core.traffic.load_balancer import LoadBalancer, PoolSettings, ReportsRead, WriteMembership
-from fencepost.core.traffic.membership import SERVING, Listing, Member, Membership, Rule, State, Target
+from fencepost.core.traffic.membership import MICRO, SERVING, Listing, Member, Membership, Move, Rule, State, Target
 from fencepost.core.traffic.verdict import Beat, CheckerReport, Verdict
 
 EPOCH = 1_700_000_000 * SECOND
@@ -105,6 +106,16 @@ def least_in(count: int, safety: SafetySettings) -> int:
     return min(count, max(safety.min_count, (count + 1) // 2))
 
 
+def as_equals(row: Membership) -> Membership:
+    """The row, each target counting for one."""
+    return structs.replace(row, members=tuple(structs.replace(each, capacity=1) for each in row.members))
+
+
+def told(move: Move) -> tuple[object, ...]:
+    """What a move does, but for what it cost."""
+    return (move.at, move.key, move.before, move.after, move.rule)
+
+
 said = st.one_of(st.sampled_from([None, 0, 1, 1, 255]), st.integers(0, 255))
 pools = st.one_of(st.integers(2, 9), st.integers(10, 32)).flatmap(
     lambda count: st.lists(said, min_size=count, max_size=count)
@@ -126,7 +137,7 @@ def test_no_readings_let_automation_take_out_more_targets(
     """Any numbers from any targets, changing as they like: out, in and at once stay within the limits by number.
 
     And when half of the targets or more are dead, two of them still served, fail open is on. Nor does counting both
-    ways outrun the budget: `bounded_removal`, part 1, holds by weight as ever.
+    ways outrun the budget: `bounded_removal`, part 1, holds by weight as ever, and by number over every window.
     """
     world = Boasting(readings, SafetySettings(min_count=min_count))
     for dead, wait, others in doings:
@@ -135,6 +146,34 @@ def test_no_readings_let_automation_take_out_more_targets(
         world.look(dead & ((1 << len(readings)) - 1), wait)
         world.look(dead & ((1 << len(readings)) - 1))
     check_bound(world.rows)
+    check_bound([(at, as_equals(row)) for at, row in world.rows])
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.integers(2, 13), st.integers(1, 10_000), st.lists(st.tuples(deaths, acts.map(lambda act: act[1])), max_size=16)
+)
+def test_the_unit_of_readings_makes_no_difference(count: int, each: int, doings: list[tuple[int, Instant]]) -> None:
+    """Targets that all say 100 are a pool of equals: the same moves at the same moments as if none said anything.
+
+    The first row is written before any reading is in, so its budget was counted in ones; the first death of such a
+    pool was then kept for minutes, "budget: 2.0 left, it takes 100.0".
+    """
+    saying, silent = Boasting([each] * count), Boasting([None] * count)
+    for dead, wait in doings:
+        for world in (saying, silent):
+            world.look(dead & ((1 << count) - 1), wait)
+            world.look(dead & ((1 << count) - 1))
+    assert [told(move) for _, row in saying.rows for move in row.moves] == [
+        told(move) for _, row in silent.rows for move in row.moves
+    ]
+
+
+def test_the_first_death_in_a_pool_that_says_what_it_carries_goes_at_once() -> None:
+    """The budget starts full, whatever it is counted in."""
+    row = Boasting([100] * 6).look(0b1)
+    assert row.members[0].state is State.OUT
+    assert row.tokens == 100 * MICRO
 
 
 def test_the_examples_removed_and_failed_open_in_uneven_pools() -> None:

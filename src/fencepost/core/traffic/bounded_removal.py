@@ -3,7 +3,9 @@
 Whoever sees every row that was written shows them to a witness: today the tests, which run load balancers in virtual
 time. It looks at transitions only and uses nothing that the load balancer used to decide: it works like a leaking
 vessel. Each ordinary removal pours in its cost, time drains it at the refill's rate, and at no moment may it hold more
-than a burst. That is the same as: over every window, at most burst + rate x time.
+than a burst. That is the same as: over every window, at most burst + rate x time. Where the pool's units change
+(targets say for the first time what they can carry), what the vessel holds is counted in the new ones, so that no
+change of units lets more targets go.
 
 Awkward truth: the stamps of moves are their writers' clocks. Two writers an hour apart look like a breach, or hide one;
 so it proves something only where there is one clock, and no running role asks it.
@@ -12,7 +14,7 @@ so it proves something only where there is one clock, and no running role asks i
 import msgspec
 
 from fencepost.core.instant import SECOND, Duration, Instant
-from fencepost.core.traffic.limits import PPM, SafetySettings, burst, refill, standing, targets_allowed
+from fencepost.core.traffic.limits import PPM, SafetySettings, burst, in_units_of, refill, standing, targets_allowed
 from fencepost.core.traffic.membership import MICRO, SERVING, Membership, Mode, Move, Rule, State
 
 TICK: Duration = SECOND
@@ -37,9 +39,15 @@ def saw(was: Witness, before: Membership, after: Membership, safety: SafetySetti
     Rows may be skipped: the moves in between are in the row, but then only the budget is judged.
     """
     moves = [move for move in after.moves if move.number > before.moved and is_ordinary(move)]
+    was = msgspec.structs.replace(
+        was,
+        level=in_units_of(after.members, before.members, was.level),
+        fullest=in_units_of(after.members, before.members, was.fullest),
+    )
     if not moves:
         return was, None
     here, there = standing(before.members), standing(after.members)
+    here.capacity = in_units_of(after.members, before.members, here.capacity)
     full = max(burst(each.count, each.capacity, safety) for each in (here, there))
     weights = {member.key: member.capacity for member in (*before.members, *after.members)}
     level, at, fullest = was.level, was.at, max(was.fullest, full)

@@ -15,6 +15,9 @@ four would be nothing at all). A pool of one is never removed (envoy #3263).
 
 The budget credits only time that the crediting process has itself seen pass since the row was last written. A clock
 that jumps, or another machine's that is ahead, so can't fill the bucket; a restart forgets up to a minute of refill.
+
+It is a share of the pool, kept in the pool's units: where targets say for the first time what they can carry (100 each,
+say, and not 1), or say something else, what is left of the budget is worth the same share of the pool as before.
 """
 
 from collections.abc import Iterable
@@ -82,6 +85,9 @@ class SafetySettings(msgspec.Struct, frozen=True, gc=False):
         if self.ready_wait_ns < self.ready_age_ns:
             raise ValueError("two zones' word can't be enough before a target is old enough")
 
+
+COUNTED = (*SERVING, State.OUT)
+"""Who counts in fractions."""
 
 LEAST_REFILL_NS: Duration = 5 * MINUTE
 """The budget always gains one average target in this time, however small the rate or suspect the pool."""
@@ -158,6 +164,19 @@ def refill_time(missing: int, count: int, capacity: int, suspect: bool, settings
         return 0
     per_day = refill(24 * 60 * MINUTE, count, capacity, suspect, settings)
     return -(-missing * 24 * 60 * MINUTE // per_day) if per_day else 0
+
+
+def in_units_of(after: Iterable[Member], before: Iterable[Member], amount: int) -> int:
+    """What an `amount` of the capacity that `before` had is in that of `after`; rounded down.
+
+    Only members in both tell the two units apart, by those that count before: who came or left is no change of units.
+    """
+    was = {member.key: member.capacity for member in before if member.state in COUNTED}
+    old = new = 0
+    for member in after:
+        if member.key in was:
+            old, new = old + was[member.key], new + member.capacity
+    return amount if old == new else amount * new // old
 
 
 def cost(member: Member, count: int, capacity: int, full: int) -> int:

@@ -26,7 +26,7 @@ from fencepost.core.instant import MINUTE, SECOND, Duration, Instant
 from fencepost.core.traffic import decision
 from fencepost.core.traffic.alarms import Memory
 from fencepost.core.traffic.hysteresis import HealthSettings
-from fencepost.core.traffic.limits import SafetySettings, burst, refill, standing
+from fencepost.core.traffic.limits import SafetySettings, burst, in_units_of, refill, standing
 from fencepost.core.traffic.membership import (
     SERVING,
     Listing,
@@ -145,19 +145,20 @@ class LoadBalancer(msgspec.Struct):
         targets = {target.key: target for target in event.listing.targets if current}
         listed = roster(row, event.listing, now, safety)
         words, mode = heard(event.overrides, settings.mode, now)
+        members = {
+            member.key: observe(member, tallies.get(member.key, NO_VOTES), targets.get(member.key), now)
+            for member in listed.members
+        }
         work = decision.Pass(
             row=row,
-            members={
-                member.key: observe(member, tallies.get(member.key, NO_VOTES), targets.get(member.key), now)
-                for member in listed.members
-            },
+            members=members,
             targets=targets,
             tallies=tallies,
             voters=voters,
             numbers={beat.zone: beat.number for beat in event.beats},
             words=words,
             mode=mode,
-            tokens=self._credited(row, safety, now),
+            tokens=in_units_of(members.values(), row.members, self._credited(row, safety, now)),
             safety=safety,
             now=now,
         )
