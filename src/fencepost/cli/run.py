@@ -16,6 +16,7 @@ def run(role: str, /, *, zone: str | None = None, config: Config = None) -> int:
         The failure zone, for an enactor or checker.
     """
     from fencepost import assembly
+    from fencepost.cli.up_versions import warn_of_other_versions
     from fencepost.roles.process import run as run_process
 
     region = region_of(config, forgiving=True)
@@ -28,6 +29,7 @@ def run(role: str, /, *, zone: str | None = None, config: Config = None) -> int:
         raise Misconfigured(f"no zone {zone!r} in this region", hint=f"one of: {', '.join(region.zones)}")
     if region.dns.provider == "embedded":
         assembly.make_tsig_key(region)
+    warn_of_other_versions(region)
     main = assembly.ROLES[role](region, zone) if zone is not None else assembly.ROLES[role](region)
     name = f"{role}/{zone}" if zone else role
     return run_process(name, main, assembly.state_folder(region), log_to_stderr=True)

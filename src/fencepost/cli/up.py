@@ -25,6 +25,7 @@ from fencepost.cli.up_reload import reload_aside
 from fencepost.cli.up_start import ask_once, hold_places, refuse_clashes
 from fencepost.cli.up_state import read
 from fencepost.cli.up_tries import Tries
+from fencepost.cli.up_versions import be_alone
 from fencepost.ports import HistoryRow, Misconfigured, PortError
 from fencepost.roles.history import Following
 from fencepost.roles.status.document import Status
@@ -197,6 +198,7 @@ class Run:
         lines_in, lines_out = os.pipe()
         gone_in, gone_out = os.pipe()
         parent = os.getpid()
+        be_alone()  # a fork copies this thread alone, and the locks of all
         flush()
         self.supervisor = os.fork()
         if self.supervisor:

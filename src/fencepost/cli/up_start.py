@@ -1,4 +1,4 @@
-"""Clashes that are looked for before anything is started: a port, a region or an owner that is in use already."""
+"""Clashes that are looked for before anything is started: a port, region or owner in use, a role of another version."""
 
 import errno
 import fcntl
@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 from fencepost.cli.flags import agree
 from fencepost.cli.regions import refuse_if_running, shown
+from fencepost.cli.up_versions import refuse_other_versions
 from fencepost.ports import Misconfigured
 from fencepost.settings import Region
 from fencepost.settings.providers import PROVIDERS
@@ -21,6 +22,7 @@ from fencepost.settings.values import LOOPBACK
 def refuse_clashes(region: Region, folder: Path, *, with_targets: bool) -> None:
     """Raise ``Misconfigured`` (exit 2) for what clashes, naming whose it is and what to do; all taken ports at once."""
     refuse_if_running(folder)
+    refuse_other_versions(region)  # before the ports: whoever holds those is likely one of them
     places: dict[tuple[str, int], tuple[str, bool]] = {}
     if region.dns.provider == "embedded" and region.dns.listen is not None:
         places[region.dns.listen.host, region.dns.listen.port] = ("[dns] listen", True)
