@@ -7,8 +7,9 @@ ARGS ?=
 
 .PHONY: up install test soak bench lint lock packages clean
 
+# PROVIDER=bind or route53-dev, STORE=postgresql: the sample on these, started beside it.
 up: $(VENV)/run.stamp
-	@$(BIN)/fencepost up $(ARGS)
+	@$(BIN)/fencepost up $(if $(PROVIDER),--provider $(PROVIDER)) $(if $(STORE),--store $(STORE)) $(ARGS)
 
 install: $(VENV)/run.stamp
 

@@ -21,6 +21,7 @@ from fencepost.ports import StorePort
 from fencepost.roles import configuration, heartbeat
 from fencepost.roles.loop import Condition, Drill
 from fencepost.settings import Region
+from fencepost.settings.providers import PROVIDERS
 
 Main = Callable[[], Coroutine[Any, Any, None]]
 
@@ -29,7 +30,9 @@ def enactor_settings(region: Region, zone: str) -> EnactorSettings:
     """An enactor's settings; each zone's starts at its own place in the list, so that three don't begin alike."""
     names = sorted(endpoint.name for endpoint in region.endpoints)
     at = region.zones.index(zone) * len(names) // len(region.zones) if zone in region.zones and names else 0
-    return EnactorSettings(f"enactor/{zone}", region.owner, cursor=names[at - 1] if at else "")
+    room = PROVIDERS[region.dns.provider].room
+    cursor = names[at - 1] if at else ""
+    return EnactorSettings(f"enactor/{zone}", region.owner, batch=room.endpoints, room=room, cursor=cursor)
 
 
 def drill_of(region: Region, role: str, store: StorePort) -> Drill | None:
@@ -195,6 +198,24 @@ def roles_of(region: Region) -> dict[str, Main]:
     )
 
 
+def stand_ins_of(region: Region) -> dict[str, Main]:
+    """The servers that a sample runs beside its roles, by name. Raises ``Misconfigured`` for one that isn't known."""
+    from fencepost.dev.sample import read_stand_ins
+
+    found: dict[str, Main] = {}
+    folder = state_folder(region)
+    for name in read_stand_ins(folder):
+        if name == "route53-dev":
+            from fencepost.dev.route53 import main_of
+
+            found["route53"] = main_of(region, folder)
+        else:
+            from fencepost.dev.engines import engine
+
+            found[name] = engine(name, region, folder)
+    return found
+
+
 def targets_of(region: Region) -> dict[str, Main]:
     """Stand-ins for a sample region's targets, a process each."""
     from fencepost.dev import target
@@ -248,6 +269,7 @@ __all__ = [
     "open_dns",
     "open_store",
     "roles_of",
+    "stand_ins_of",
     "state_folder",
     "stuck_writer",
     "targets_of",

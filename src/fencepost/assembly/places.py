@@ -36,13 +36,22 @@ def tsig_key(region: Region) -> TsigKey:
 
 
 def make_tsig_key(region: Region) -> None:
-    """Draw the embedded server's key on first start, readable by its user only (mode 0600)."""
-    path = state_folder(region) / "tsig.key"
+    """Draw the embedded server's key on first start."""
+    draw_tsig_key(state_folder(region) / "tsig.key", f"fencepost-{region.name}")
+
+
+def draw_tsig_key(path: Path, name: str) -> None:
+    """Draw a key, as tsig-keygen would print it, unless the file is there; only its user may read it (mode 0600)."""
+    secret = base64.b64encode(secrets.token_bytes(32)).decode()
+    write_secret(path, f'key "{name}" {{\n  algorithm hmac-sha256;\n  secret "{secret}";\n}};\n')
+
+
+def write_secret(path: Path, text: str) -> None:
+    """Write a secret that only its user may read (mode 0600), unless the file is there."""
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
         fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except FileExistsError:
         return
-    secret = base64.b64encode(secrets.token_bytes(32)).decode()
     with os.fdopen(fd, "w") as file:
-        file.write(f'key "fencepost-{region.name}" {{\n  algorithm hmac-sha256;\n  secret "{secret}";\n}};\n')
+        file.write(text)

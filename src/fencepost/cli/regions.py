@@ -1,12 +1,13 @@
 """Which region a command is about, and the sample's place on disk."""
 
 import os
+import secrets
 import shutil
-from importlib import resources
 from pathlib import Path
 
 from fencepost.cli.folder import GONE, gone, here, meant, none_here
 from fencepost.cli.terminal import note
+from fencepost.dev import sample
 from fencepost.ports import Misconfigured, Unavailable
 from fencepost.settings import Region, SettingsError, load
 from fencepost.settings.lookup import SAMPLE, start_words
@@ -27,6 +28,7 @@ def samples() -> list[Path]:
     if noted is not None and noted.is_file():
         found.append(Path(noted.read_text().strip()))
     found.append(here() / SAMPLE_FOLDER / "region.toml")
+    found += sorted(here().glob(f"{SAMPLE_FOLDER}-*/region.toml"))
     return found
 
 
@@ -131,18 +133,26 @@ def shown(path: Path) -> str:
         return str(path)
 
 
-def place_sample(*, fresh: bool) -> Path:
+def place_sample(*, fresh: bool, provider: str = "embedded", store: str = "sqlite") -> Path:
     """The sample's region.toml in this folder, written on first use; ``fresh`` clears what an earlier run left."""
     if here() == GONE:
         raise gone()
-    folder = here() / SAMPLE_FOLDER
+    from fencepost.assembly.places import draw_tsig_key, write_secret
+
+    folder = here() / SAMPLE_FOLDER.with_name(sample.sample_name(provider, store))
     if fresh and folder.exists():
         refuse_if_running(folder)
         shutil.rmtree(folder)
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / "region.toml"
     if not path.exists():
-        path.write_text(resources.files("fencepost.dev").joinpath("sample.toml").read_text())
+        path.write_text(sample.sample_text(provider, store))
+        sample.write_stand_ins(folder, provider, store)
+        if provider == "bind":
+            draw_tsig_key(folder / "tsig.key", "fencepost-demo")
+        if store == "postgresql":
+            password = secrets.token_urlsafe(24)
+            write_secret(folder / "postgresql.dsn", f"postgresql://fencepost:{password}@127.0.0.1:5304/postgres\n")
     noted = pointer()
     if noted is not None:
         noted.write_text(f"{path}\n")

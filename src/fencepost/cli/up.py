@@ -10,16 +10,14 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TextIO
+from typing import Literal, TextIO
 
 from fencepost import __version__
-from fencepost.cli import up_ready, up_screen
-from fencepost.cli.check import counted
+from fencepost.cli import up_ready, up_said, up_screen
 from fencepost.cli.flags import Config, For, Json, Yes, duration
 from fencepost.cli.folder import here, meant
 from fencepost.cli.regions import SAMPLE_FOLDER, place_sample, shown
-from fencepost.cli.screen import unsure_promises
-from fencepost.cli.terminal import interactive, say, styled
+from fencepost.cli.terminal import interactive, say
 from fencepost.cli.up_lines import Steady, Teller, end_quietly
 from fencepost.cli.up_reload import reload_aside
 from fencepost.cli.up_start import ask_once, hold_places, refuse_clashes
@@ -32,6 +30,9 @@ from fencepost.roles.status.document import Status
 from fencepost.roles.status.processes import alive
 from fencepost.settings import Region, load
 
+SampleProvider = Literal["embedded", "bind", "route53-dev"]
+SampleStore = Literal["sqlite", "postgresql"]
+
 LATE_S = 10.0
 """So long after the start it is said what isn't answered yet."""
 
@@ -41,6 +42,8 @@ def up(
     for_: For = None,
     sample: bool = False,
     fresh: bool = False,
+    provider: SampleProvider = "embedded",
+    store: SampleStore = "sqlite",
     yes: Yes = False,
     config: Config = None,
     json: Json = False,
@@ -57,11 +60,18 @@ def up(
         Run stand-ins for the region's targets too (they must be loopback addresses).
     fresh
         Forget what an earlier run of the sample left.
+    provider
+        The sample on another DNS provider, started beside it: bind (Debian's bind9) or route53-dev, our stand-in.
+    store
+        The sample on another store, started beside it: postgresql (Debian's postgresql-15).
     """
     last_ns = duration(for_, "--for") if for_ and for_ != "ever" else None
-    found = meant(config)
+    found, other = meant(config), (provider, store) != ("embedded", "sqlite")
+    if found is not None and other:
+        hint = "leave out --provider and --store; a region of your own says both in its file"
+        raise Misconfigured("--provider and --store are for the sample", where=shown(found.path), hint=hint)
     if found is None or (fresh and found.path.absolute() == here() / SAMPLE_FOLDER / "region.toml"):
-        region = load(shown(place_sample(fresh=fresh)))
+        region = load(shown(place_sample(fresh=fresh, provider=provider, store=store)))
         sample = True
     elif fresh:
         hint = "leave out --fresh; a region of your own is kept, and what it has in DNS is taken up again"
@@ -103,8 +113,10 @@ class Run:
         if self.region.dns.provider == "embedded":
             self.assembly.make_tsig_key(self.region)
         os.close(hold(self.folder))  # what can't be written or read is refused here, where it can be said
-        self.assembly.tsig_key(self.region)
-        self.load()
+        if self.region.dns.provider in ("embedded", "rfc2136"):
+            self.assembly.tsig_key(self.region)
+        if not self.store_comes_later():
+            self.load()
         with self.screen.losing("a line"):
             say(self.opening(), self.stream)
         lines, alive = self.fork_supervisor()
@@ -120,7 +132,7 @@ class Run:
             with screen.losing("a line"):
                 say(self.closing(time.monotonic() - stopping), self.stream)
         if self.as_json:
-            self.print_document()
+            up_said.print_document(self.status)
         end_quietly()
         broken = self.status is not None and any(each.held is False for each in self.status.promises.values())
         return 1 if broken or self.ended or self.unready() else 0
@@ -130,6 +142,18 @@ class Run:
         looks on."""
         waited = self.last_ns is not None and self.region.mode == "enabled"
         return self.missed if waited and not self.ready else ""
+
+    def store_comes_later(self) -> bool:
+        """Whether the store's server is started with the roles, as the sample's may be."""
+        return self.region.store.kind in self.assembly.stand_ins_of(self.region)
+
+    async def load_late(self) -> None:
+        """Make the file the running configuration, once the store's server answers."""
+        while self.store_comes_later():
+            with contextlib.suppress(PortError):
+                await asyncio.to_thread(self.assembly.load_configuration, self.region)
+                return
+            await asyncio.sleep(0.2)
 
     def load(self) -> None:
         """Make the file the running configuration; a start goes on without a store, and the planner will do it."""
@@ -155,39 +179,12 @@ class Run:
         return Path(self.region.path).absolute().is_relative_to(self.folder.absolute())
 
     def closing(self, took_s: float) -> str:
-        """The last line: what was promised and held, and where the next run goes on."""
-        parts = [f"stopped in {took_s:.1f} s"]
-        if missed := self.unready():
-            parts.append(styled(f"never ready: {missed}", "red"))
-        if self.status is not None:
-            checked = {name: each for name, each in self.status.promises.items() if each.held is not None}
-            broken = sorted(name for name, each in checked.items() if not each.held)
-            empty = checked.get("never_empty")
-            if broken:
-                parts.append(styled(f"BROKEN: {', '.join(broken)}", "red"))
-            elif checked:
-                times = f" (never_empty {empty.times_checked:,} checks)" if empty and empty.times_checked else ""
-                parts.append(f"{counted(len(checked), 'promise')} held{times}")
-            if unsure := unsure_promises(self.status):
-                parts.append(f"can't be told: {', '.join(unsure)}")
-            if self.status.plan is not None:
-                resets = "; `up --fresh` resets" if self.is_sample() else ""
-                parts.append(f"next: plan {self.status.plan + 1}{resets}")
-        return " · ".join(parts)
-
-    def print_document(self) -> None:
-        """The one JSON document: the status right before the end, or that there is none."""
-        from fencepost.roles.status.document import encode
-
-        if self.status is not None:
-            say(encode(self.status).decode())
-        else:
-            what = {"kind": "unavailable", "what": "no status could be read before the end", "where": "", "hint": ""}
-            say(json_text.dumps({"error": what}))
+        """The last line."""
+        return up_said.closing(took_s, self.status, self.unready(), is_sample=self.is_sample())
 
     def fork_supervisor(self) -> tuple[int, int]:
         """Fork the supervisor; (where its lines come from, what to close to end it)."""
-        mains = self.assembly.roles_of(self.region)
+        mains = self.assembly.stand_ins_of(self.region) | self.assembly.roles_of(self.region)
         self.has_api = "api" in mains
         if self.with_targets:
             mains |= self.assembly.targets_of(self.region)
@@ -262,6 +259,7 @@ class Run:
             loop.create_task(self.supervise(lines, screen)),
             loop.create_task(self.follow_history(screen)),
             loop.create_task(self.become_ready(screen)),
+            loop.create_task(self.load_late()),
             loop.create_task(self.keep_panel(screen)),
         ]
         await self.stop.wait()

@@ -17,7 +17,8 @@ SAMPLE = Path(".fencepost/demo/region.toml")
 
 def start_words(path: Path) -> list[str]:
     """What comes after ``fencepost`` to start the region of a file; the sample needs its stand-ins for targets."""
-    sample = path.parts[-len(SAMPLE.parts) :] == SAMPLE.parts
+    kept, folder = SAMPLE.parent.parent.name, path.parent
+    sample = folder.parent.name == kept and folder.name.split("-")[0] == SAMPLE.parent.name
     return ["up", *(["--sample"] if sample else []), "--config", str(path)]
 
 

@@ -7,6 +7,7 @@ domain, and a line here. The module is named, not imported: what a region doesn'
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from fencepost.core.traffic.room import Room
 from fencepost.settings import values
 from fencepost.settings.values import Reader
 
@@ -16,7 +17,8 @@ NONE: Mapping[str, Reader] = {}
 class Provider(NamedTuple):
     """One provider. ``options`` are its own keys of text, ``secrets`` those that say where a secret is to be found.
 
-    ``must`` names those of them that have to be given, each with an example.
+    ``must`` names those of them that have to be given, each with an example. ``room`` is what one transaction holds,
+    ``weighted`` whether it has weighted record sets.
     """
 
     label: str
@@ -24,6 +26,8 @@ class Provider(NamedTuple):
     options: Mapping[str, Reader] = NONE
     secrets: tuple[str, ...] = ()
     must: Mapping[str, str] = {}
+    room: Room = Room()
+    weighted: bool = False
 
 
 PROVIDERS = {
@@ -33,6 +37,10 @@ PROVIDERS = {
         "Route 53",
         "fencepost.adapters.dns_route53",
         {"zone_id": values.hosted_zone, "requests": values.frequency, "endpoint": values.api_url},
+        # Developer Guide, "Quotas": records and characters of a batch, records of a set, characters of a TXT value. Two
+        # records are the least an endpoint takes, so 500 endpoints can fit.
+        room=Room(endpoints=500, octets=0, records=1_000, characters=32_000, per_set=100, text=4_000),
+        weighted=True,
     ),
     "clouddns": Provider(
         "Google Cloud DNS",

@@ -9,11 +9,10 @@ from fencepost.settings import units
 from fencepost.settings.core_settings import EXIT_PPM
 from fencepost.settings.lines import Lines, Path
 from fencepost.settings.mistakes import Notes
-from fencepost.settings.schema import Endpoint, HostPort, Pool, Region, Safety, Secret
+from fencepost.settings.providers import PROVIDERS
+from fencepost.settings.schema import HostPort, Pool, Region, Safety, Secret
 from fencepost.settings.secret import read_secret, read_tsig_key
-
-MESSAGE_MAX = 65_535
-"""Bytes of one DNS message over TCP, and so of one UPDATE (RFC 1035, 4.2.2)."""
+from fencepost.settings.sizes import too_big
 
 
 class Read(Protocol):
@@ -33,7 +32,7 @@ def judge_relations(read: Read, environ: Mapping[str, str], *, ipv6: bool) -> No
         _families(read, pool, ipv6=ipv6)
     _listeners(read)
     _canaries(read)
-    _sizes(read)
+    _endpoints(read)
     _secrets(read, environ)
 
 
@@ -174,37 +173,18 @@ def _canaries(read: Read) -> None:
             read.notes.wrong(("checkers", "canary"), text)
 
 
-def _sizes(read: Read) -> None:
-    """Refuse an endpoint whose change can't fit one message: the fence needs all of it in one transaction."""
-    sizes = {pool.name: _content_bytes(pool) for pool in read.region.pools}
+def _endpoints(read: Read) -> None:
+    """Refuse what the provider can't write of an endpoint: a form it doesn't have, or more than one transaction."""
+    provider = PROVIDERS[read.region.dns.provider]
     for endpoint in read.region.endpoints:
-        size = update_bytes(endpoint, *sizes[endpoint.pool])
-        if size > MESSAGE_MAX:
-            v4, v6 = sizes[endpoint.pool]
+        if endpoint.weighted and not provider.weighted and ("dns", "provider") not in read.bad:
             text = (
-                f"endpoint {endpoint.name} is too big: changing its {v4 + v6} addresses takes {size} bytes "
-                f"(old, new and marker), one UPDATE holds {MESSAGE_MAX}; spread the pool over several endpoints"
+                f"endpoint {endpoint.name} is weighted, and {provider.label} has no weighted record sets; leave it out"
             )
             read.notes.wrong(endpoint.line, text)
-
-
-def update_bytes(endpoint: Endpoint, v4: int, v6: int) -> int:
-    """Give the bytes that replacing every address of an endpoint takes in one RFC 2136 UPDATE, names compressed.
-
-    Each old record stands in it as a prerequisite and each new one as an addition (12 bytes and the address; a
-    wildcard's name is not part of its marker's, so it is written out each time), the old and the new marker with packed
-    content (5 or 17 bytes an address, in base64), and 1,024 for header, names, TSIG.
-    """
-    v4, v6 = v4 * ("A" in endpoint.records), v6 * ("AAAA" in endpoint.records)
-    name = len(endpoint.name) if endpoint.name.startswith("*") else 0
-    records = 2 * ((name + 12 + 4) * v4 + (name + 12 + 16) * v6)
-    packed = 4 * -(-(5 * v4 + 17 * v6) // 3)
-    return 1024 + 2 * len(endpoint.name) + records + 2 * (packed + packed // 255 + 256)
-
-
-def _content_bytes(pool: Pool) -> tuple[int, int]:
-    v6 = sum(target.family == "AAAA" for target in pool.targets)
-    return len(pool.targets) - v6, v6
+        text = too_big(endpoint, read.region.pool(endpoint.pool), provider.room)
+        if text:
+            read.notes.wrong(endpoint.line, text)
 
 
 def _secrets(read: Read, environ: Mapping[str, str]) -> None:
