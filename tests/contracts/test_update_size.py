@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from fencepost.adapters.dns_update import pack_update
 from fencepost.core.fence import Generation, Hold, Marker
 from fencepost.core.record_set import Content, content
-from fencepost.core.traffic.dns_enactor import wire_size
+from fencepost.core.traffic.room import wire_size
 from fencepost.core.zone import Change, Live
 
 ADDRESSES = st.dictionaries(

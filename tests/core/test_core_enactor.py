@@ -26,7 +26,8 @@ from fencepost.core.instant import MILLISECOND, MINUTE, SECOND
 from fencepost.core.judge import Kind, Pair, judge
 from fencepost.core.record_set import Content, content
 from fencepost.core.store import Row
-from fencepost.core.traffic.dns_enactor import DnsEnactor, EnactorSettings, wire_size
+from fencepost.core.traffic.dns_enactor import DnsEnactor, EnactorSettings
+from fencepost.core.traffic.room import Room, wire_size
 from fencepost.core.zone import Batch, Live, transact
 
 SETTINGS = EnactorSettings("enactor/b", OWNER)
@@ -147,7 +148,7 @@ def test_the_store_away_is_no_reason_to_stop() -> None:
 
 def test_all_endpoints_are_written_in_batches_of_at_most_so_many() -> None:
     """A thousand endpoints, 200 a transaction: five transactions."""
-    region = Region((row(name) for name in names(1_000)), structs.replace(SETTINGS, batch_bytes=10**6))
+    region = Region((row(name) for name in names(1_000)), structs.replace(SETTINGS, room=Room(octets=10**6)))
     region.run(commits=99)
     assert region.written == set(names(1_000))
     assert [len(batch) for batch in region.batches] == [200] * 5
@@ -157,7 +158,7 @@ def test_all_endpoints_are_written_in_batches_of_at_most_so_many() -> None:
 def test_batches_are_cut_by_bytes_and_never_to_nothing(count: int, most: int) -> None:
     """RFC 2136 over TCP takes 64 KiB (RFC 1035 section 4.2.2); an endpoint too big alone is sent alone."""
     many = content([f"192.0.2.{n}" for n in range(1, 60)], 30)
-    region = Region([row(name, many) for name in names(count)], structs.replace(SETTINGS, batch_bytes=most))
+    region = Region([row(name, many) for name in names(count)], structs.replace(SETTINGS, room=Room(octets=most)))
     region.run(commits=count)
     assert region.written == set(names(count))
     for batch in region.batches:

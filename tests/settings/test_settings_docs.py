@@ -12,8 +12,8 @@ from fencepost.core.record_set import content
 from fencepost.core.zone import Change, Live
 from fencepost.settings import judge
 from fencepost.settings.keys import MUST, TABLES
-from fencepost.settings.relations import MESSAGE_MAX, update_bytes
 from fencepost.settings.schema import Endpoint
+from fencepost.settings.sizes import MESSAGE_MAX, update_bytes
 
 PAGE = (Path(__file__).parents[2] / "docs/operating/settings.md").read_text()
 ROW = re.compile(r"^\| `(\w+)` \| (.*?) ?\| (.*) \|$", re.MULTILINE)

@@ -87,6 +87,30 @@ def test_an_endpoint_too_big_for_one_transaction_is_refused_with_the_numbers() -
     assert said(BASE.replace('"192.0.2.1", "192.0.2.2"', ", ".join(many.split(", ")[:500]))) == []
 
 
+@pytest.mark.parametrize(
+    ("many", "said_of_it"),
+    [
+        ([f"10.0.0.{n}" for n in range(1, 97)], None),
+        ([f"10.0.0.{n}" for n in range(1, 98)], "it has 101 addresses in its A record set, the provider holds 100"),
+        ([f"2001:db8::{n:x}" for n in range(1, 102)], "101 addresses in its AAAA record set, the provider holds 100"),
+        ([f"{net}{n}" for net in ("10.0.0.", "2001:db8::") for n in range(1, 97)], None),
+    ],
+)
+def test_what_is_too_big_is_the_provider_s_word(many: list[str], said_of_it: str | None) -> None:
+    """Route 53 holds 100 records in a set (rancher #10253), however few bytes; external-dns #515."""
+    pools = BASE.replace('"192.0.2.1", "192.0.2.2"', str(many)[1:-1])
+    found = said(pools.replace('"embedded"', '"route53"'))
+    assert found == [] if said_of_it is None else said_of_it in found[0]
+    assert said(pools) == []
+
+
+def test_weighted_is_for_a_provider_that_has_it() -> None:
+    """Only Route 53 has record sets of which each question is answered one."""
+    text = BASE.replace('name = "api.example.test"', 'name = "api.example.test"\nweighted = true')
+    assert "has no weighted record sets" in said(text)[0]
+    assert said(text.replace('"embedded"', '"route53"')) == []
+
+
 def test_rfc2136_needs_a_server_and_a_key() -> None:
     """Both are named, so that neither is found out at the first write."""
     text = BASE.replace('"embedded"', '"rfc2136"')

@@ -18,10 +18,10 @@ from msgspec import Struct
 
 from fencepost.core.effects import Commit, Compare, Effect, Findings, ReadDns, ReadRows, SetAside, Wake
 from fencepost.core.events import Changed, Committed, Compared, DnsRead, Event, Failed, Failure, RowsRead, Woke
-from fencepost.core.fence import Foreign, Marker
 from fencepost.core.instant import MILLISECOND, MINUTE, SECOND, Duration, Instant
 from fencepost.core.jitter import jitter
 from fencepost.core.judge import Kind, judge
+from fencepost.core.traffic.room import Load, Room, load_of
 from fencepost.core.zone import Change
 
 REFUSALS_MOST = 8
@@ -34,8 +34,8 @@ ELSEWHERE = 3
 class EnactorSettings(Struct, frozen=True, gc=False):
     """Who the enactor is and how it goes about it.
 
-    ``name`` and ``owner`` appear in history and markers; ``batch`` is the most endpoints a transaction, ``batch_bytes``
-    the most bytes (RFC 2136 over TCP takes 64 KiB, signature included); ``idle`` the longest sleep between passes;
+    ``name`` and ``owner`` appear in history and markers; ``batch`` is the most endpoints a transaction, ``room`` what
+    else it holds (RFC 2136 over TCP takes 64 KiB, signature included); ``idle`` the longest sleep between passes;
     ``retry`` the first wait after a failure and ``retry_most`` the longest; ``misconfigured`` the wait when only a
     person can help. ``cursor`` is where the first pass starts, so that three enactors don't begin at the same endpoint.
     """
@@ -43,7 +43,7 @@ class EnactorSettings(Struct, frozen=True, gc=False):
     name: str
     owner: str
     batch: int = 200
-    batch_bytes: int = 48_000
+    room: Room = Room()
     idle: Duration = SECOND
     retry: Duration = 50 * MILLISECOND
     retry_most: Duration = 2 * SECOND
@@ -92,7 +92,7 @@ class DnsEnactor(Struct, gc=False):
         """Judge what the pass found; commit what may be written, in one transaction."""
         changes: list[Change] = []
         found: list[tuple[str, str, str]] = []
-        size = 0
+        load = Load()
         for pair in event.pairs:
             judgement = judge(pair, self.settings.owner)
             change = judgement.change
@@ -100,8 +100,8 @@ class DnsEnactor(Struct, gc=False):
                 if judgement.kind is not Kind.DONE:
                     found.append((pair.live.name, judgement.kind.value, judgement.why))
                 continue
-            size += wire_size(change)
-            if changes and size > self.settings.batch_bytes:
+            load += load_of(change)
+            if changes and not self.settings.room.holds(load):
                 break
             changes.append(change)
         findings: tuple[Effect, ...] = (Findings(tuple(found)),) if found else ()
@@ -159,20 +159,3 @@ class DnsEnactor(Struct, gc=False):
         if sent == 1:
             return (Findings(((self.cursor, "refused", "the provider refuses this record set"),)), ReadDns())
         return (Wake(self.settings.retry),)
-
-
-def wire_size(change: Change) -> int:
-    """An upper bound of the change's bytes in an RFC 2136 message: nothing compressed."""
-    name = len(change.name) + 16
-    seen = change.seen
-    v4 = len(seen.a) + len(change.content.a)
-    v6 = len(seen.aaaa) + len(change.content.aaaa)
-    texts = text_size(seen.marker, name) + text_size(change.marker, name)
-    return texts + 8 * (name + 12) + v4 * (name + 14) + v6 * (name + 26)
-
-
-def text_size(marker: Marker | Foreign | None, name: int) -> int:
-    """An upper bound of the bytes of a marker's TXT record, whose own name takes ``name``."""
-    if not isinstance(marker, Marker):
-        return name + 12
-    return name + 12 + sum(len(string) + 1 for string in marker.encode())
