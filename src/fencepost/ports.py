@@ -17,13 +17,35 @@ from fencepost.core.zone import Batch, Live
 
 
 class PortError(Exception):
-    """The base of the three: ``what`` went wrong, ``where``, and a ``hint`` of what to do about it."""
+    """The base of the three: ``what`` went wrong, ``where``, and a ``hint`` of what to do about it.
 
-    def __init__(self, what: str, *, where: str = "", hint: str = "") -> None:
+    ``means`` says what usually lies behind it, where the provider's own word doesn't. ``unchanged`` is set for a write
+    that was surely refused, so that the live records stand as before; an unknown outcome never sets it.
+    """
+
+    def __init__(self, what: str, *, where: str = "", hint: str = "", means: str = "", unchanged: bool = False) -> None:
         super().__init__(what)
         self.what = what
         self.where = where
         self.hint = hint
+        self.means = means
+        self.unchanged = unchanged
+
+    @property
+    def advice(self) -> str:
+        """What it means and what to do, in one line."""
+        return "; ".join(part for part in (self.means, self.hint) if part)
+
+    @property
+    def in_full(self) -> str:
+        """All of it in one line, for a log and for a role's last error."""
+        stands = "live records are unchanged" if self.unchanged else ""
+        return "; ".join(part for part in (str(self), stands, self.advice) if part)
+
+    @property
+    def doing(self) -> str:
+        """``where``, and for a write that was surely refused that nothing changed."""
+        return f"{self.where}. Live records are unchanged." if self.unchanged else self.where
 
     def __str__(self) -> str:
         place = f"{self.where}: " if self.where else ""
@@ -151,6 +173,7 @@ class Beat(Struct, frozen=True, gc=False):
     """A role's sign of life: ``state`` is "up", "misconfigured" or "unavailable"; ``error`` what last went wrong.
 
     ``notify`` is where it waits for NOTIFY (RFC 1996), "host:port", so that the embedded server can tell it of changes.
+    ``generation`` is the number of the newest one that an enactor has read in DNS since it started; 0 for none yet.
     """
 
     role: str
@@ -160,6 +183,7 @@ class Beat(Struct, frozen=True, gc=False):
     error: str
     at: Instant
     notify: str = ""
+    generation: int = 0
 
 
 class Waiter(Protocol):

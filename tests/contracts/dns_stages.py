@@ -88,7 +88,7 @@ class ServerStage:
             if live.other:
                 update.add(name, 60, "CNAME", "elsewhere.example.")
         reply = await dns.asyncquery.tcp(update, "127.0.0.1", 10, self.served.port)
-        assert reply.rcode() == dns.rcode.NOERROR
+        assert reply.rcode() == dns.rcode.NOERROR, reply.rcode()
 
     def run(self, act: Callable[[], Awaitable[T]]) -> T:
         """As the contract says."""

@@ -110,6 +110,9 @@ key:
   - id: {KEY_NAME}
     algorithm: hmac-sha256
     secret: {KEY_SECRET}
+  - id: {READER}
+    algorithm: hmac-sha256
+    secret: {KEY_SECRET}
 remote:
   - id: listener
     address: 127.0.0.1@{served.notify_port}
@@ -117,11 +120,14 @@ acl:
   - id: ours
     key: {KEY_NAME}
     action: [transfer, update]
+  - id: reader
+    key: {READER}
+    action: transfer
 zone:
   - domain: {DOMAIN}
     storage: {directory}
     file: example.test.zone
-    acl: ours
+    acl: [ours, reader]
     notify: listener
     zonefile-sync: -1
     journal-content: changes
@@ -148,12 +154,14 @@ local-port={served.port}
 socket-dir={directory}
 launch=gsqlite3
 gsqlite3-database={directory}/pdns.sqlite3
+gsqlite3-pragma-journal-mode=WAL
+gsqlite3-pragma-synchronous=0
+xfr-cycle-interval=3600
 primary=yes
 dnsupdate=yes
 query-cache-ttl=0
 negquery-cache-ttl=0
 zone-cache-refresh-interval=0
-xfr-cycle-interval=1
 write-pid=no
 guardian=no
 daemon=no
@@ -187,7 +195,7 @@ def _fill_powerdns(path: Path, zone: str, notify_port: int) -> None:
         rows.append((1, owner, kind, data, ttl, prio, 1))
     with sqlite3.connect(path) as db:
         db.executescript(PDNS_SCHEMA.read_text())
-        db.execute("insert into domains (id, name, type) values (1, ?, 'MASTER')", (DOMAIN,))
+        db.execute("insert into domains (id, name, type, notified_serial) values (1, ?, 'MASTER', 1)", (DOMAIN,))
         for key in (KEY_NAME, READER):
             db.execute("insert into tsigkeys (name, algorithm, secret) values (?, 'hmac-sha256', ?)", (key, KEY_SECRET))
         for kind, content in (

@@ -22,7 +22,7 @@ from collections.abc import Collection, Iterable
 
 from msgspec import Struct
 
-from fencepost.adapters.dns_complaints import bad_rcode
+from fencepost.adapters.dns_complaints import Standing
 from fencepost.adapters.dns_mirror import Mirror
 from fencepost.adapters.dns_notify import Listener
 from fencepost.adapters.dns_session import CHANGED, NotOffered, Session
@@ -142,7 +142,7 @@ class Rfc2136Dns:
                 self._doubted = all(exact(self.live(change.name), change) for change in batch)
                 return False
             if rcode != NOERROR:
-                raise self._refusal(rcode, batch, doing)
+                raise await self._refusal(rcode, batch, doing)
             await self._catch_up()
             for change in batch:
                 _check_written(self.live(change.name), change, doing)
@@ -173,20 +173,22 @@ class Rfc2136Dns:
         self._listener.close()
         self._session.close()
 
-    def _refusal(self, rcode: int, batch: Batch, doing: str) -> PortError:
+    async def _refusal(self, rcode: int, batch: Batch, doing: str) -> PortError:
         """The exception for an update that the server wouldn't take.
 
         A server refuses a whole update for one name that our key has no right to, or that it takes for no host name (an
         underscore, BIND's check-names). So of several endpoints one may be to blame, and the batch is to be split; of
         one it is a matter of rights.
         """
-        if rcode == REFUSED and len(batch) > 1:
+        standing = await self._session.standing(rcode)
+        if rcode == REFUSED and len(batch) > 1 and standing not in (Standing.KEY_REFUSED, Standing.NO_DOMAIN):
             return Refused(
                 f"{self._session.server} answers REFUSED to {len(batch)} endpoints at once",
                 where=doing,
                 hint="one of them may be at fault: they are tried in smaller batches",
+                unchanged=True,
             )
-        return bad_rcode(self._session.server, self._settings.domain, rcode, doing)
+        return await self._session.complaint(rcode, doing, standing)
 
     async def _catch_up(self) -> None:
         """Read what changed, or everything if that can't be had."""

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TypeVar
 
-from fencepost.adapters.dns_complaints import bad_rcode, bad_signature, no_answer
+from fencepost.adapters.dns_complaints import UNCLEAR, Standing, bad_rcode, bad_signature, no_answer
 from fencepost.adapters.dns_link import Link
 from fencepost.adapters.dns_mirror import Mirror, OutOfStep
 from fencepost.adapters.dns_signature import SignatureError, Signer, Unverified, Verifier
@@ -21,15 +21,17 @@ from fencepost.core.dns_numbers import (
     IXFR,
     MESSAGE_MAX,
     NOERROR,
+    NOTAUTH,
     NXDOMAIN,
     NXRRSET,
     QUERY,
+    REFUSED,
     SOA,
     YXDOMAIN,
     YXRRSET,
     Malformed,
 )
-from fencepost.ports import Misconfigured, Refused
+from fencepost.ports import Misconfigured, PortError, Refused
 
 Taken = TypeVar("Taken", bound=Transfer)
 
@@ -39,6 +41,14 @@ CHANGED = frozenset((NXRRSET, YXRRSET, NXDOMAIN, YXDOMAIN))
 
 class NotOffered(Exception):  # noqa: N818  an answer, not a failure
     """The server doesn't give incremental transfers, or not from this serial: ask for the whole."""
+
+
+class _Failed(Exception):  # noqa: N818  a response code on its way to becoming a complaint
+    """An answer whose response code isn't success."""
+
+    def __init__(self, rcode: int) -> None:
+        super().__init__(rcode)
+        self.rcode = rcode
 
 
 class _Reply:
@@ -82,6 +92,37 @@ class Session:
         a forged datagram mustn't make us believe that our key is refused.
         """
         doing = f"SOA query of {self._domain}"
+        try:
+            return await self._serial(doing)
+        except _Failed as failed:
+            raise await self.complaint(failed.rcode, doing) from None
+
+    async def complaint(self, rcode: int, doing: str, standing: Standing | None = None) -> PortError:
+        """The exception for a response code that isn't success; asks what lies behind it, unless that is told."""
+        found = standing if standing is not None else await self.standing(rcode)
+        return bad_rcode(self.server, self._domain, rcode, doing, self._key, found)
+
+    async def standing(self, rcode: int) -> Standing:
+        """What the server thinks of our key and domain, where a response code may have to do with that.
+
+        One signed SOA question, over TCP. PowerDNS answers NOTAUTH, unsigned, to a signature it doesn't take.
+        """
+        if rcode not in UNCLEAR:
+            return Standing.UNKNOWN
+        signed, mac = self._signer.sign(self._question(SOA))
+        try:
+            with self._explained("SOA query"):
+                reply = _Reply(await self._ask_stream(signed, again=True), signed, Verifier(self._signer, mac))
+        except PortError:
+            return Standing.UNKNOWN
+        answered = reply.head.rcode
+        if answered == NOTAUTH and not reply.signed:
+            return Standing.KEY_REFUSED
+        if answered == NOERROR and reply.signed and self._has_soa(reply):
+            return Standing.WELCOME
+        return Standing.NO_DOMAIN if answered in (NOERROR, NXDOMAIN, REFUSED) else Standing.UNKNOWN
+
+    async def _serial(self, doing: str) -> int:
         signed, mac = self._signer.sign(self._question(SOA))
         with self._explained(doing):
             message = await self._link.ask(signed)
@@ -93,8 +134,8 @@ class Session:
             if doubtful:
                 message = await self._ask_stream(signed, again=True)
                 reply = _Reply(message, signed, Verifier(self._signer, mac))
-            self._check_success(reply, doing, must_be_signed=True)
-            if not reply.records or reply.records[0][1] != SOA or reply.records[0][0] != self._apex:
+            self._check_success(reply, must_be_signed=True)
+            if not self._has_soa(reply):
                 raise Misconfigured(
                     f"{self.server} holds no domain {self._domain}",
                     where=doing,
@@ -124,14 +165,17 @@ class Session:
             question = question[:8] + b"\0\x01" + question[10:] + record
         signed, mac = self._signer.sign(question)
         verifier = Verifier(self._signer, mac, several=True)
-        with self._explained(doing):
-            try:
-                return await self._take(signed, verifier, transfer, doing)
-            except BaseException as error:
-                self._link.drop()  # what may still come over this connection is unknown
-                if isinstance(error, Malformed) and not whole:
-                    raise NotOffered from error
-                raise
+        try:
+            with self._explained(doing):
+                try:
+                    return await self._take(signed, verifier, transfer, doing)
+                except BaseException as error:
+                    self._link.drop()  # what may still come over this connection is unknown
+                    if isinstance(error, Malformed) and not whole:
+                        raise NotOffered from error
+                    raise
+        except _Failed as failed:
+            raise await self.complaint(failed.rcode, doing) from None
 
     async def update(self, message: bytes, doing: str) -> int:
         """Send an update, once; its response code. Raises ``Unavailable`` when the outcome is unknown.
@@ -142,7 +186,14 @@ class Session:
         if len(signed) > MESSAGE_MAX:
             raise Refused(f"the update takes {len(signed):,} bytes; a message holds {MESSAGE_MAX:,}", where=doing)
         with self._explained(doing):
-            reply = _Reply(await self._ask_stream(signed, again=False), signed, Verifier(self._signer, mac))
+            answer = await self._ask_stream(signed, again=False)
+            try:
+                reply = _Reply(answer, signed, Verifier(self._signer, mac))
+            except SignatureError as error:
+                # Knot says BADKEY of a key that it knows too, if its access list gives that key no right to this.
+                if error.error == "BADKEY" and await self.standing(NOTAUTH) is Standing.WELCOME:
+                    return NOTAUTH
+                raise
             if not reply.signed and (reply.head.rcode == NOERROR or reply.head.rcode in CHANGED):
                 raise Unverified("its answer is not signed")
             return reply.head.rcode
@@ -150,10 +201,14 @@ class Session:
     def _question(self, rtype: int) -> bytes:
         return header(secrets.randbelow(65536), QUERY, (1, 0, 0, 0)) + self._apex + rtype.to_bytes(2, "big") + b"\0\x01"
 
-    def _check_success(self, reply: _Reply, doing: str, *, must_be_signed: bool) -> None:
+    def _has_soa(self, reply: _Reply) -> bool:
+        return bool(reply.records) and reply.records[0][1] == SOA and reply.records[0][0] == self._apex
+
+    @staticmethod
+    def _check_success(reply: _Reply, *, must_be_signed: bool) -> None:
         """An error needs no signature to be believed; success does."""
         if reply.head.rcode != NOERROR:
-            raise bad_rcode(self.server, self._domain, reply.head.rcode, doing)
+            raise _Failed(reply.head.rcode)
         if must_be_signed and not reply.signed:
             raise Unverified("its answer is not signed")
 
@@ -185,7 +240,7 @@ class Session:
             incremental = doing.startswith("IXFR")
             if incremental and first and reply.head.rcode != NOERROR:
                 raise NotOffered
-            self._check_success(reply, doing, must_be_signed=first)
+            self._check_success(reply, must_be_signed=first)
             first = False
             if transfer.feed(message, reply.records, reply.known):
                 break
@@ -203,7 +258,7 @@ class Session:
         try:
             yield
         except SignatureError as error:
-            raise bad_signature(self.server, self._key, error.error, doing) from None
+            raise bad_signature(self.server, self._key, error.error, error.ahead_s, doing) from None
         except Unverified as error:
             raise no_answer(self.server, f"its answer can't be trusted: {error}", doing) from error
         except Malformed as error:

@@ -42,11 +42,15 @@ def now_s() -> int:
 
 
 class SignatureError(Exception):
-    """A server's word on our signature (``BADSIG``, ``BADKEY``, ``BADTIME``, ``BADTRUNC``)."""
+    """A server's word on our signature (``BADSIG``, ``BADKEY``, ``BADTIME``, ``BADTRUNC``).
 
-    def __init__(self, error: str) -> None:
+    ``ahead_s`` is by how many seconds our clock is ahead of the server's (negative: behind), where BADTIME tells.
+    """
+
+    def __init__(self, error: str, ahead_s: int | None = None) -> None:
         super().__init__(error)
         self.error = error
+        self.ahead_s = ahead_s
 
 
 class Unverified(Exception):  # noqa: N818  a verdict on bytes from outside
@@ -94,7 +98,7 @@ class Signer:
             if not isinstance(rdata, dns.rdtypes.ANY.TSIG.TSIG):
                 raise Unverified("its signature can't be read")
             if rdata.error:
-                raise SignatureError(TSIG_ERRORS.get(rdata.error, f"error {rdata.error}"))
+                raise SignatureError(TSIG_ERRORS.get(rdata.error, f"error {rdata.error}"), _ahead(rdata))
             now = now_s()
             context = dns.tsig.validate(  # type: ignore[no-untyped-call]
                 message, self._key, owner, rdata, now, mac, start, context, several
@@ -102,6 +106,16 @@ class Signer:
         except (dns.exception.DNSException, ValueError) as error:
             raise Unverified(f"its signature doesn't verify ({type(error).__name__})") from error
         return context, rdata.mac
+
+
+def _ahead(rdata: dns.rdtypes.ANY.TSIG.TSIG) -> int | None:
+    """By how much our clock is ahead, in seconds: BADTIME's answer holds our time and the server's, in 48 bits each.
+
+    The server's stands in "other data" (RFC 8945 section 5.2.3).
+    """
+    if TSIG_ERRORS.get(rdata.error) != "BADTIME" or len(rdata.other) != 6:
+        return None
+    return int(rdata.time_signed) - int.from_bytes(rdata.other, "big")
 
 
 class Verifier:

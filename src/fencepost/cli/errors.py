@@ -61,7 +61,12 @@ def judged(words: list[str]) -> int:
         document = {"kind": "misconfigured", "what": error.what, "where": error.where, "hint": error.hint}
         return tell(document, str(error), USAGE, as_json=as_json)
     except PortError as error:
-        document = {"kind": type(error).__name__.lower(), "what": error.what, "where": error.where, "hint": error.hint}
+        document = {
+            "kind": type(error).__name__.lower(),
+            "what": error.what,
+            "where": error.doing,
+            "hint": error.advice,
+        }
         return tell(document, words_of(error), code_of(error), as_json=as_json)
     except ValueError as error:
         return tell(usage(str(error), ""), f"error: {error}", USAGE, as_json=as_json)
@@ -130,8 +135,12 @@ def error_word() -> str:
 
 
 def words_of(error: PortError) -> str:
-    """An error in words: what, where, and what to try."""
-    lines = [f"{error_word()} {error}"]
+    """An error in words: what, where, and what to try; of a provider's refusal also what it means, each on its line."""
+    if error.means or error.unchanged:
+        lines = [f"{error_word()} {error.what}", f"  doing    {error.doing}"]
+        lines += [f"  means    {error.means}"] if error.means else []
+    else:
+        lines = [f"{error_word()} {error}"]
     if error.hint:
         lines.append(f"  try      {error.hint}")
     return "\n".join(lines)

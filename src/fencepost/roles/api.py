@@ -239,7 +239,7 @@ def failed(_: "Request", error: Exception) -> "Response":
     told = {"kind": type(error).__name__, "what": str(error), "where": "", "hint": ""}
     if isinstance(error, PortError):
         kind = "Refused" if isinstance(error, Refused) else type(error).__name__
-        told = {"kind": kind, "what": error.what, "where": error.where, "hint": error.hint}
+        told = {"kind": kind, "what": error.what, "where": error.doing, "hint": error.advice}
     headers = {"www-authenticate": "Bearer"} if code == 401 else {"cache-control": "no-store"}
     return answer(msgspec.json.encode({"error": told}), status=code, headers=headers)
 

@@ -31,14 +31,24 @@ class Performer(Protocol):
 
 
 class Condition:
-    """How a role is doing, for its sign of life: "up", or the failure that it is in, and its words."""
+    """How a role is doing, for its sign of life: "up", or the failure that it is in, and its words.
+
+    ``generation`` is the newest one that it has read in DNS.
+    """
 
     def __init__(self) -> None:
         self.state = "up"
         self.error = ""
+        self.generation = NEVER
         self.failing: dict[str, PortError] = {}
         self.changed = asyncio.Event()
         """Set whenever state or words change; whoever tells of them clears it."""
+
+    def reached(self, generation: Generation) -> None:
+        """Note a generation that stands in DNS."""
+        if generation > self.generation:
+            self.generation = generation
+            self.changed.set()
 
     def failed(self, call: str, error: PortError) -> bool:
         """Note a failure; whether it is news."""
@@ -69,7 +79,7 @@ class Condition:
             self.state, self.error = "up", ""
             return
         self.state = "misconfigured" if isinstance(worst, Misconfigured) else "unavailable"
-        self.error = f"{worst}; {worst.hint}" if worst.hint else str(worst)
+        self.error = worst.in_full
 
 
 class Drill:
@@ -119,7 +129,7 @@ async def carry_out(effect: Effect, performer: Performer, condition: Condition, 
         answer = await performer.perform(effect)
     except PortError as error:
         if condition.failed(call, error):
-            log.warning("%s: %s%s", call, error, f" ({error.hint})" if error.hint else "")
+            log.warning("%s: %s", call, error.in_full)
         return Failed(type(effect).__name__, failure_of(error))
     if condition.succeeded(call):
         log.info("%s works again", call)

@@ -92,6 +92,8 @@ def run(name: str, main: Callable[[], Coroutine[Any, Any, None]], folder: Path, 
                 log.exception("%s: a defect; the supervisor starts it again", name)
                 return 70
             log.error("%s: %s", name, refused)  # noqa: TRY400  a person reads this, not a traceback
+            if refused.means:
+                log.error("  means  %s", refused.means)  # noqa: TRY400
             if refused.hint:
                 log.error("  try  %s", refused.hint)  # noqa: TRY400
             return code_of(refused)

@@ -60,7 +60,7 @@ def dns_problems(facts: Facts, roles: tuple[RoleStatus, ...]) -> Iterator[Proble
     check = f"fencepost check {facts.region.path}"
     dig = f"dig @{server.host} -p {server.port} {facts.region.dns.domains[0]} SOA" if server else check
     if isinstance(error, Misconfigured):
-        text = f"{said(error)}; {error.hint}" if error.hint else said(error)
+        text = error.in_full
         text += also(facts, roles)
         yield problem(facts, kinds.PROVIDER_REFUSES, where, text, check)
     elif error is not None:
