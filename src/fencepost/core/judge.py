@@ -111,9 +111,14 @@ def unmarked(pair: Pair, owner: str) -> Judgement:
     if row is None:
         return Judgement(Kind.LEAVE, why="no marker, and no row known")
     standing = record_digest(live.a, live.aaaa)
-    if live.empty or standing in pair.ours or standing == row.adopt:
+    if live.empty or standing in pair.ours or (standing == row.adopt and takes_over(row)):
         return write(live, row, owner)
     return Judgement(Kind.ASK, why=f"unmarked records that are not known as ours: {', '.join(live.a + live.aaaa)}")
+
+
+def takes_over(row: Row) -> bool:
+    """Whether a row adopts what it names: as it stands, so that no address changes, or by the word of a hold."""
+    return row.hold is not None or record_digest(row.content.a, row.content.aaaa) == row.adopt
 
 
 def restore(pair: Pair, marker: Marker, why: str) -> Judgement:

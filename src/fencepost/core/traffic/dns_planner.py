@@ -10,6 +10,11 @@ store), or equal with another digest, is something that stands and that no row k
 with the marker's content while its hold stands and no newer one is in the store, else with what is wanted now. Taking
 the number without the content would undo the repair; taking nothing would leave every enactor waiting.
 
+What stands without a marker waits for a person's order to adopt it, which names the exact records seen. Adopting changes
+no address: the row that takes them over has what stands for its content, and stays until a marker shows that it has been
+enacted. Only then does the next plan go on to what is wanted. A row that asked for that at once would have the enactors
+overwrite the records in the very write that first marks them as ours.
+
 Rollback, withdrawal and repair are *holds*: content that a level-based planner would otherwise undo at its next pass. A
 hold ends by a release that names it (or a later one), by its time, or is replaced by a later hold.
 """
@@ -35,7 +40,7 @@ from fencepost.core.events import (
 from fencepost.core.fence import NEVER, Generation, Hold, Marker, plausible
 from fencepost.core.instant import MILLISECOND, MINUTE, SECOND, Duration, Instant
 from fencepost.core.jitter import jitter
-from fencepost.core.record_set import NOTHING, Content
+from fencepost.core.record_set import NOTHING, Content, record_digest
 from fencepost.core.store import Head, Order, Plan, Row, Wanted
 from fencepost.core.zone import lacks_family
 
@@ -270,6 +275,8 @@ def compose(standing: Standing, ground: Ground, number: int, now: Instant) -> Ro
     if ground.hold is not None and ground.content is not None:
         value, hold = ground.content, ground.hold
         families = row.families if row is not None and not lacks_family(value, row.families) else families_of(value)
+    elif (seen := as_seen(standing)) is not None:
+        value, hold, families = seen, None, families_of(seen)
     else:
         if wanted is None or lacks_family(wanted.content, wanted.families) or not wanted.families:
             return None
@@ -278,6 +285,15 @@ def compose(standing: Standing, ground: Ground, number: int, now: Instant) -> Ro
     order = standing.orders[-1] if standing.orders else None
     by, why = (order.by, order.reason) if order else (row.by, row.reason) if row and row.hold == hold else ("", "")
     return structs.replace(made, released=ground.released, by=by, reason=why, made_at=now)
+
+
+def as_seen(standing: Standing) -> Content | None:
+    """The unmarked records that stand, if an order (or the row that carries it out) adopts exactly these; else None."""
+    live, row = standing.live, standing.row
+    if live.marker is not None or live.empty:
+        return None
+    named = {order.adopt for order in standing.orders if order.kind == "adopt"} | {row.adopt if row is not None else ""}
+    return live.content() if record_digest(live.a, live.aaaa) in named else None
 
 
 def families_of(value: Content) -> str:
@@ -300,6 +316,8 @@ def times_replaced(standing: Standing, marker: Marker | None, mark: str) -> int:
 
 def reason(standing: Standing, row: Row) -> str:
     """A line for people: what this row is for."""
+    if row.adopt and row.hold is None and as_seen(standing) is not None:
+        return f"{standing.name}: takes over what stands"
     if row.hold is not None and (standing.row is None or standing.row.hold != row.hold):
         return f"{standing.name}: {row.hold.kind}"
     if needs_adoption(standing):
