@@ -10,10 +10,10 @@ store), or equal with another digest, is something that stands and that no row k
 with the marker's content while its hold stands and no newer one is in the store, else with what is wanted now. Taking
 the number without the content would undo the repair; taking nothing would leave every enactor waiting.
 
-What stands without a marker waits for a person's order to adopt it, which names the exact records seen. Adopting changes
-no address: the row that takes them over has what stands for its content, and stays until a marker shows that it has been
-enacted. Only then does the next plan go on to what is wanted. A row that asked for that at once would have the enactors
-overwrite the records in the very write that first marks them as ours.
+What stands without a marker waits for a person's order to adopt it, which names the exact records seen. Adopting
+changes no address: the row that takes them over has what stands for its content, and stays until a marker shows that it
+has been enacted. Only then does the next plan go on to what is wanted. A row that asked for that at once would have the
+enactors overwrite the records in the very write that first marks them as ours.
 
 Rollback, withdrawal and repair are *holds*: content that a level-based planner would otherwise undo at its next pass. A
 hold ends by a release that names it (or a later one), by its time, or is replaced by a later hold.
