@@ -37,6 +37,7 @@ class HostedZone(msgspec.Struct):
     sets: dict[str, dict[Key, RecordSet]] = {}
     count: int = 0
     busy: bool = False
+    ordered: list[RecordSet] | None = None
 
     @property
     def private(self) -> bool:
@@ -45,6 +46,7 @@ class HostedZone(msgspec.Struct):
 
     def put(self, names: Mapping[str, Mapping[Key, RecordSet]]) -> None:
         """Take up what a batch left of each name."""
+        self.ordered = None
         for name, sets in names.items():
             self.count += len(sets) - len(self.sets.get(name, {}))
             if sets:
@@ -54,7 +56,11 @@ class HostedZone(msgspec.Struct):
 
     def listed(self) -> list[RecordSet]:
         """All record sets, in the order of a listing."""
-        return [self.sets[name][key] for name in sorted(self.sets, key=order) for key in sorted(self.sets[name])]
+        if self.ordered is None:
+            self.ordered = [
+                self.sets[name][key] for name in sorted(self.sets, key=order) for key in sorted(self.sets[name])
+            ]
+        return self.ordered
 
 
 class Submitted(msgspec.Struct, frozen=True):

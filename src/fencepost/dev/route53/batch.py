@@ -88,7 +88,7 @@ def too_much(changes: Sequence[Change]) -> Sequence[str]:
 
 
 def repeated(changes: Sequence[Change]) -> Sequence[str]:
-    """Sets changed more than once other than by one DELETE followed by one CREATE."""
+    """Sets changed more than once other than by one DELETE followed by one CREATE (text: cli53 #81)."""
     seen: dict[tuple[str, Key], list[str]] = {}
     for change in changes:
         seen.setdefault((change.record_set.name, change.record_set.key), []).append(change.action)

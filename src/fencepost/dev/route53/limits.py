@@ -20,7 +20,7 @@ TTL_MOST_S = 2_147_483_647
 SET_IDENTIFIER_CHARACTERS_MOST = 128
 """API reference, ResourceRecordSet."""
 SET_RECORDS_MOST = 400
-"""Records in one record set."""
+"""Records in one record set: 400 (external-dns #2642). It was 100 (rancher #10253); a careful client stays there."""
 VALUE_CHARACTERS_MOST = 4000
 """Characters in one Value (API reference, ResourceRecord)."""
 SAME_NAME_SETS_MOST = 100

@@ -6,20 +6,24 @@ import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TypeVar, cast
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar, cast
 
 import msgspec
 
-from fencepost.dev.route53 import http
+from fencepost.dev.route53 import http, keeping
 from fencepost.dev.route53.account import Account, HostedZone
 from fencepost.dev.route53.documents import document, element, text
 from fencepost.dev.route53.faults import Faults
 from fencepost.dev.route53.gate import Gate
 from fencepost.dev.route53.http import Reply, Request
 from fencepost.dev.route53.names import canonical
-from fencepost.dev.route53.operations import ACTIONS, route
+from fencepost.dev.route53.operations import ACTIONS, CHANGING, route
 from fencepost.dev.route53.refusals import ApiError
 from fencepost.dev.route53.settings import Route53Settings
+
+if TYPE_CHECKING:
+    from fencepost.dev.route53.name_server import NameServer
 
 NANOSECONDS = 1_000_000_000
 STARTS_WITHIN_S = 10.0
@@ -36,7 +40,10 @@ class Route53Server:
         self.faults = Faults()
         self.calls: list[str] = []
         self.port = 0
+        self.dns_port = 0
         self._host = self.settings.listen.rpartition(":")[0]
+        self._data = Path(self.settings.data) if self.settings.data else None
+        self._names: NameServer | None = None
         self._server: asyncio.Server | None = None
         self._connections: set[asyncio.Task[None]] = set()
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -47,16 +54,32 @@ class Route53Server:
         return f"http://{self._host}:{self.port}"
 
     async def start(self) -> None:
-        """Listen. Raises OSError if it can't there."""
+        """Listen. Raises OSError if it can't there, ValueError for a `data` file that isn't a stand-in's."""
         self._loop = asyncio.get_running_loop()
+        if self._data is not None:
+            keeping.read(self.account, self._data)
         for name in self.settings.zones:
             self._ensure(name)
+        self._keep()
         port = int(self.settings.listen.rpartition(":")[2])
         self._server = await asyncio.start_server(self._connected, self._host.strip("[]"), port)
         self.port = self._server.sockets[0].getsockname()[1]
+        if self.settings.dns is not None:
+            from fencepost.dev.route53.name_server import NameServer  # dnspython takes a while to load
+
+            host, _, dns_port = self.settings.dns.rpartition(":")
+            self._names = NameServer(self.account)
+            try:
+                await self._names.start(host.strip("[]"), int(dns_port))
+            except OSError:
+                await self.stop()
+                raise
+            self.dns_port = self._names.port
 
     async def stop(self) -> None:
         """Stop listening and close what is open."""
+        if self._names is not None:
+            await self._names.stop()
         if self._server is not None:
             self._server.close()
             for task in self._connections:
@@ -84,7 +107,13 @@ class Route53Server:
         for zone in self.account.zones.values():
             if zone.name == wanted:
                 return zone
-        return self.account.create(wanted, f"fencepost-dev {wanted}")
+        zone = self.account.create(wanted, f"fencepost-dev {wanted}")
+        self._keep()
+        return zone
+
+    def _keep(self) -> None:
+        if self._data is not None:
+            keeping.write(self.account, self._data)
 
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = cast("asyncio.Task[None]", asyncio.current_task())
@@ -124,7 +153,7 @@ class Route53Server:
 
     async def _done(self, action: str, request: Request, parts: tuple[str, ...]) -> Reply:
         if action != "ChangeResourceRecordSets" or not self.settings.batch_s:
-            return ACTIONS[action](self.account, request, parts, time.time_ns())
+            return self._at_once(action, request, parts)
         zone = self.account.zone(parts[0])
         if zone.busy:
             busy = "The request was rejected because Route 53 was still processing a prior request."
@@ -132,9 +161,15 @@ class Route53Server:
         zone.busy = True
         try:
             await asyncio.sleep(self.settings.batch_s)
-            return ACTIONS[action](self.account, request, parts, time.time_ns())
+            return self._at_once(action, request, parts)
         finally:
             zone.busy = False
+
+    def _at_once(self, action: str, request: Request, parts: tuple[str, ...]) -> Reply:
+        reply = ACTIONS[action](self.account, request, parts, time.time_ns())
+        if action in CHANGING:
+            self._keep()
+        return reply
 
 
 def _refused(refusal: ApiError, request_id: str) -> Reply:

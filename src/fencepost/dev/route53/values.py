@@ -1,8 +1,9 @@
 """Whether a record set's values are of its type: faults in the words of the API's ``FATAL problem`` texts.
 
 Found in reports: ARRDATAIllegalIPv4Address (gomodules/dns #7), ARRDATANotSingleField (danpilch/aws-dyndns #3),
-CharacterStringTooLong (boto3 #1462). The like-named others are ours, after the same pattern: a client should look at
-"Invalid Resource Record", not at them.
+InvalidCharacterString (external-dns #4792), CharacterStringTooLong (boto3 #1462), duplicates (external-dns #1929), more
+records than a set may have (rancher #10253, when that was 100). The like-named others are ours, after the same pattern:
+a client should look at "Invalid Resource Record", not at them.
 """
 
 import ipaddress
@@ -62,8 +63,6 @@ def domain(value: str) -> str | None:
     """One domain name."""
     if " " in value:
         return "RRDATANotSingleField (Value contains spaces)"
-    if not value:
-        return "DomainLabelEmpty (Domain label is empty)"
     try:
         labels(value)
     except BadNameError as error:

@@ -147,6 +147,32 @@ def list_by_name(account: Account, request: Request, parts: tuple[str, ...], now
     return Reply(body=documents.document("ListHostedZonesByNameResponse", *inside))
 
 
+def list_by_vpc(account: Account, request: Request, parts: tuple[str, ...], now: int) -> Reply:
+    """ListHostedZonesByVPC: the private zones of one VPC, on one page."""
+    del parts, now
+    vpc, owner = (request.query.get("vpcregion", ""), request.query.get("vpcid", "")), "123456789012"
+    found = (
+        element(
+            "HostedZoneSummary",
+            text("HostedZoneId", zone.id),
+            text("Name", zone.name),
+            element("Owner", text("OwningAccount", owner)),
+        )
+        for zone in account.zones.values()
+        if vpc in zone.vpcs
+    )
+    inside = (element("HostedZoneSummaries", *found), text("MaxItems", limits.PAGE_ZONES_MOST))
+    return Reply(body=documents.document("ListHostedZonesByVPCResponse", *inside))
+
+
+def record_set_limit(account: Account, request: Request, parts: tuple[str, ...], now: int) -> Reply:
+    """GetHostedZoneLimit, for the number of record sets."""
+    del request, now
+    limit = element("Limit", text("Type", "MAX_RRSETS_BY_ZONE"), text("Value", limits.ZONE_RECORD_SETS_MOST))
+    inside = (limit, text("Count", account.zone(parts[0]).count))
+    return Reply(body=documents.document("GetHostedZoneLimitResponse", *inside))
+
+
 def tag_set(account: Account, kind: str, name: str) -> str:
     """A ResourceTagSet element. Raises ApiError."""
     tags = _tags(account, kind, name)
