@@ -1,0 +1,162 @@
+"""The store's one connection for calls: opened when needed, opened anew when it broke, each call bounded in time.
+
+*Bounded.* The server ends a statement after 8 s and a wait for a lock after 4 s; a server that says nothing for 10 s is
+let go of, a connection is made within 5 s (for each server in the dsn). After a failed attempt to connect the next ones
+fail at once, for 0.1 s at first and 2 s in the end, so that a region of roles doesn't fall upon a server that starts.
+
+*Again.* What surely was not done is done again: a transaction that the server undid for another's sake, and a call that
+found its idle connection broken at its very first word. A write that may have been committed never is: its outcome is
+unknown, and whoever asked reads again.
+"""
+
+import random
+import threading
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+import msgspec
+import psycopg
+
+from fencepost.adapters.store_postgresql import faults
+from fencepost.adapters.store_postgresql.address import Address
+from fencepost.adapters.store_postgresql.connection import connect
+from fencepost.adapters.store_postgresql.inputs import Snapshot
+from fencepost.adapters.store_postgresql.plans import UnreadableError
+from fencepost.adapters.store_postgresql.session import Session
+from fencepost.ports import PortError
+
+T = TypeVar("T")
+ATTEMPTS = 8
+PAUSE_MOST_S = 0.05
+BACK_OFF_LEAST_S = 0.1
+BACK_OFF_MOST_S = 2.0
+
+
+class Database:
+    """The database. Blocking; to be used from one thread at a time. Opened after forking, never before."""
+
+    def __init__(self, address: Address, *, create: bool) -> None:
+        self.address = address
+        self.known: Snapshot | None = None
+        """The inputs read last, as long as this connection lives: a disk image that was set back has the same identity
+        and may count to the same snapshot, but it breaks connections."""
+        self.given_up = threading.Event()
+        self._create = create
+        self._session: Session | None = None
+        self._begun = False
+        self._refusal: PortError | None = None
+        self._back_off = 0.0
+        self._not_before = 0.0
+
+    def __repr__(self) -> str:
+        return f"<database {self.address}>"
+
+    def look(self, work: Callable[[Session], T]) -> T:
+        """What one statement finds. Raises ``Unavailable`` or ``Misconfigured``."""
+        return self._told(work, harmless=True)
+
+    def read(self, work: Callable[[Session], T]) -> T:
+        """What ``work`` finds, all of it as of one moment. Raises ``Unavailable`` or ``Misconfigured``."""
+
+        def attempt(session: Session) -> T:
+            session.execute("BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+            found = work(session)
+            session.commit()
+            return found
+
+        return self._told(attempt, harmless=True)
+
+    def write(self, work: Callable[[Session], T]) -> T:
+        """Do ``work`` in one transaction; what it returns.
+
+        Raises ``Unavailable`` (the outcome is unknown), ``Misconfigured``, or ``Refused`` for what can't be stored.
+        """
+
+        def attempt(session: Session) -> T:
+            session.execute("BEGIN")
+            self._begun = True
+            done = work(session)
+            session.commit()
+            return done
+
+        return self._told(attempt, harmless=False)
+
+    def tell(self, work: Callable[[Session], T]) -> T:
+        """Do one statement that may be done twice. Raises as :meth:`write` does."""
+        return self._told(work, harmless=True)
+
+    def checked(self, work: Callable[[], T]) -> T:
+        """What ``work`` makes of rows that were read. Raises ``Misconfigured`` for one that can't be."""
+        try:
+            return work()
+        except UnreadableError as error:
+            raise faults.damaged(self.address, str(error)) from error
+
+    def close(self) -> None:
+        """Let go of the connection; the next call would open it again."""
+        session, self._session = self._session, None
+        if session is not None:
+            session.connection.close()
+
+    def _told(self, attempt: Callable[[Session], T], *, harmless: bool) -> T:
+        """Do it, and again what surely had no effect; every error as the port's."""
+        for left in reversed(range(ATTEMPTS)):
+            idle = self._session is not None
+            self._begun = False
+            session = self._ready()
+            try:
+                return attempt(session)
+            except psycopg.Error as error:
+                self._back_out(session)
+                broken = self._session is None
+                stuck = isinstance(error, faults.StuckError)
+                untouched = idle and broken and not stuck and (harmless or not self._begun)
+                if not left or not (untouched or error.sqlstate in faults.AGAIN):
+                    raise faults.translated(error, self.address) from error
+                if not broken:
+                    time.sleep(random.uniform(0, PAUSE_MOST_S))  # noqa: S311  nothing secret about it
+            except UnreadableError as error:
+                self._back_out(session)
+                raise faults.damaged(self.address, str(error)) from error
+            except (msgspec.MsgspecError, ValueError, OverflowError) as error:
+                self._back_out(session)
+                raise faults.damaged(self.address, str(error)) from error
+            except BaseException:
+                self._back_out(session)
+                raise
+        raise AssertionError("the last attempt returns or raises")
+
+    def _ready(self) -> Session:
+        """The session, to the server that is there now."""
+        if self._session is not None:
+            return self._session
+        if self._refusal is not None and time.monotonic() < self._not_before:
+            raise self._refusal
+        try:
+            self._session = connect(self.address, create=self._create, given_up=self.given_up)
+        except psycopg.Error as error:
+            raise self._later(faults.translated(error, self.address)) from error
+        except UnreadableError as error:
+            raise self._later(faults.damaged(self.address, str(error))) from error
+        except PortError as error:
+            self._later(error)
+            raise
+        self._refusal, self._back_off = None, 0.0
+        self.known = None
+        return self._session
+
+    def _later(self, refusal: PortError) -> PortError:
+        """Remember that connecting failed: it isn't tried again at once."""
+        self._back_off = min(max(BACK_OFF_LEAST_S, self._back_off * 2), BACK_OFF_MOST_S)
+        pause = self._back_off * random.uniform(0.5, 1)  # noqa: S311  nothing secret about it
+        self._refusal, self._not_before = refusal, time.monotonic() + pause
+        return refusal
+
+    def _back_out(self, session: Session) -> None:
+        """Undo what was begun. A connection on which that fails isn't trusted with more."""
+        try:
+            if session.connection.info.transaction_status != psycopg.pq.TransactionStatus.IDLE:
+                session.execute("ROLLBACK")
+        except psycopg.Error:
+            self.close()

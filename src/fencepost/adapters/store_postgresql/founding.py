@@ -1,0 +1,92 @@
+"""Which server the store was made on: a store that comes back elsewhere, or from the past, counts as lost.
+
+A replica that lagged and was promoted holds an older head under the same identity: a writer could publish a number that
+has already been published with another content, and readers would take the old end of the chain for the new one. So the
+store's row names where it was founded: the cluster (``system_identifier``), the cluster's timeline, the database and
+the table itself. Each promotion and each recovery to a point in time starts a new timeline (PostgreSQL manual,
+"Continuous Archiving", section on timelines); a dump read back makes new tables. They are looked at when a connection
+is opened, before anything is read through it; while one is open none of them can change, since a promotion ends no
+recovery of a server that we would talk to (it is refused as a replica), and a restore ends connections.
+
+The first one to see another origin founds the store anew, under the head's lock: another identity, and nothing planned,
+as in a new store. Configuration and membership go, too: they may be from before a reload or a removal, and both are
+found elsewhere (the planner's copy, DNS). What went is kept in the table ``former`` for a person to look at. Overrides
+stay, marked as the lost store's as of its snapshot, so that an enactor that remembers a later one has the last word.
+
+Awkward truth: the timeline can't tell whether the replica lagged, so a failover that lost nothing counts as a loss,
+too. That costs a pass, never a record. And a disk image set back to an older day looks like a crash: same timeline,
+same identity. Such a store is taken at its word.
+"""
+
+import logging
+import secrets
+
+from fencepost.adapters.store_postgresql.session import Session
+
+log = logging.getLogger(__name__)
+IDENTITY_BYTES = 8
+# The timeline that is written now. That of pg_control_checkpoint() is the old one until the next checkpoint.
+_HERE = (
+    "SELECT concat_ws('/', system_identifier, left(pg_walfile_name(pg_current_wal_lsn()), 8),"
+    " (SELECT oid FROM pg_database WHERE datname = current_database()), 'head'::regclass::oid) FROM pg_control_system()"
+)
+_KEEP = """
+INSERT INTO former
+SELECT %(store)s, 'row', plan_row.name, plan_row.body FROM plan_row ORDER BY plan_row.id
+"""
+_KEEP_INPUTS = """
+INSERT INTO former
+SELECT %(store)s, 'config', '', body FROM config
+UNION ALL SELECT %(store)s, 'membership', pool, body FROM membership
+UNION ALL SELECT %(store)s, 'order', id, body FROM waiting_order
+"""
+_EMPTIED = (
+    "plan_row", "plan", "newest", "spent", "config", "membership", "waiting_order", "report", "enacted", "finding",
+)  # fmt: skip
+
+
+def here(session: Session) -> str:
+    """Cluster, timeline, database and table, as of now."""
+    found = session.one(_HERE)
+    assert found is not None  # it is one row always  # noqa: S101
+    return str(found[0])
+
+
+def check(session: Session) -> None:
+    """Found the store anew if it wasn't made here. To be called for each new connection, before it is used."""
+    origin = here(session)
+    found = session.one("SELECT origin FROM head")
+    if found is not None and found[0] == origin:
+        return
+    session.execute("BEGIN")
+    found = session.one("SELECT store, origin, snapshot FROM head FOR UPDATE")
+    if found is not None and found[1] != origin:
+        _found_anew(session, found[0], found[2], f"{found[1]} is now {origin}", origin)
+    session.commit()
+
+
+def _found_anew(session: Session, store: str, snapshot: int, moved: str, origin: str) -> None:
+    new = secrets.token_hex(IDENTITY_BYTES)
+    while new[:4] == store[:4]:  # markers carry these four digits
+        new = secrets.token_hex(IDENTITY_BYTES)
+    session.execute("DELETE FROM former")
+    session.execute(_KEEP, {"store": store})
+    session.execute(_KEEP_INPUTS, {"store": store})
+    for table in _EMPTIED:
+        session.execute(f"DELETE FROM {table}")  # noqa: S608  names of our own
+    session.execute("UPDATE override_origin SET lost = %s WHERE name IN (SELECT name FROM override)", (store,))
+    session.execute(
+        "INSERT INTO put_back VALUES (%s, %s) ON CONFLICT (lost) DO UPDATE SET snapshot = excluded.snapshot",
+        (store, snapshot),
+    )
+    session.execute(
+        "UPDATE head SET store = %s, number = 0, nonce = '', inputs = 0, snapshot = 0, origin = %s", (new, origin)
+    )
+    text = f"the database was promoted or restored ({moved}): store {store[:4]} counts as lost"
+    session.execute(
+        "INSERT INTO history (at, kind, subject, role, text)"
+        " VALUES ((extract(epoch FROM clock_timestamp()) * 1000000000)::bigint, 'finding', 'store', %s, %s)",
+        (f"store {new[:4]}", text),
+    )
+    session.notify_plans()
+    log.warning("%s: %s; it is %s from now on", session.address.where, text, new[:4])
