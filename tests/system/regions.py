@@ -4,6 +4,9 @@
 """
 
 import asyncio
+import atexit
+import contextlib
+import functools
 import json
 import os
 import re
@@ -19,9 +22,11 @@ from typing import Any, Self, TypeVar
 import dns.message
 import dns.query
 import dns.rdatatype
+from postgresql import Server, postgresql
 
 from fencepost import assembly
 from fencepost.adapters.store_sqlite.writer import WriteLock
+from fencepost.assembly.places import draw_tsig_key, write_secret
 from fencepost.core.fence import Marker
 from fencepost.ports import PortError, StorePort
 from fencepost.settings import Region, load
@@ -35,14 +40,12 @@ name = "{name}"
 owner = "{owner}"
 drills = true
 [dns]
-provider = "embedded"
+{provider}
 domain = "example.test"
 ttl = "5s"
 gather = "1s"
-listen = "127.0.0.1:{dns}"
-transfer = ["127.0.0.1"]
 [store]
-path = "{name}.db"
+{store}
 [api]
 listen = "127.0.0.1:{api}"
 token = {{ file = "api.token" }}
@@ -61,6 +64,17 @@ pool = "web"
 name = "www.example.test"
 pool = "web"
 """
+
+PROVIDERS = {
+    "embedded": 'provider = "embedded"\nlisten = "127.0.0.1:{dns}"\ntransfer = ["127.0.0.1"]',
+    "bind": 'provider = "rfc2136"\nserver = "127.0.0.1:{dns}"\nkey = {{ file = ".fencepost/{name}/tsig.key" }}',
+    "route53-dev": (
+        'provider = "route53"\nendpoint = "http://127.0.0.1:{more}"\nserver = "127.0.0.1:{dns}"\nrequests = "200/s"'
+    ),
+}
+STORES = {"sqlite": 'path = "{name}.db"', "postgresql": 'kind = "postgresql"\ndsn = {{ file = "postgresql.dsn" }}'}
+EVERYWHERE = ("embedded+sqlite", "bind+postgresql", "route53-dev+postgresql")
+"""What a promise must hold on, whatever it is built on: a DNS provider and a store."""
 
 ROLES = (
     "dns",
@@ -90,6 +104,20 @@ def free_port() -> int:
     raise OSError("no port is free for both")
 
 
+@functools.cache
+def postgresql_server() -> Server:
+    """One PostgreSQL for all regions of this process, ended with it."""
+    stack = contextlib.ExitStack()
+    atexit.register(stack.close)
+    return stack.enter_context(postgresql())
+
+
+def fresh_dsn() -> str:
+    """The dsn of a new, empty database."""
+    server = postgresql_server()
+    return server.dsn(server.database())
+
+
 class RunningRegion:
     """A region that runs while the ``with`` block does."""
 
@@ -101,19 +129,32 @@ class RunningRegion:
         owner: str = "",
         edit: Callable[[str], str] = str,
         targets: bool = True,
+        on: str = "embedded+sqlite",
     ) -> None:
         self.folder = folder
         self.config = folder / "region.toml"
+        self.provider, _, self.store = on.partition("+")
         self.dns_port, self.api_port, self.target_port = free_port(), free_port(), free_port()
-        text = TEMPLATE.format(
-            name=name, owner=owner or name, dns=self.dns_port, api=self.api_port, target=self.target_port
-        )
+        given = {"name": name, "owner": owner or name, "dns": self.dns_port, "more": free_port()}
+        provider, store = PROVIDERS[self.provider].format(**given), STORES[self.store].format(**given)
+        text = TEMPLATE.format(**given, provider=provider, store=store, api=self.api_port, target=self.target_port)
         self.config.write_text(edit(text))
+        self.place_secrets(folder / ".fencepost" / name)
         self.region: Region = load(str(self.config))
         self.state = assembly.state_folder(self.region)
         self.targets = targets
         self.environment: dict[str, str] = {}
         self.process: subprocess.Popen[bytes] | None = None
+
+    def place_secrets(self, state: Path) -> None:
+        """What a region's folder holds before its first start: what runs beside it, and the keys of both sides."""
+        state.mkdir(parents=True, exist_ok=True)
+        if self.provider != "embedded":
+            (state / "stand-ins").write_text(f"{self.provider}\n")
+        if self.provider == "bind":
+            draw_tsig_key(state / "tsig.key", "fencepost-test")
+        if self.store == "postgresql":
+            write_secret(self.folder / "postgresql.dsn", fresh_dsn())
 
     def start(self, ready_s: float = 20.0) -> Self:
         """Start every role and wait until both endpoints are answered."""
@@ -165,6 +206,27 @@ class RunningRegion:
         )
         return done.stdout
 
+    def fencepost_alone(self, *words: str, timeout: float = 60.0) -> str:
+        """Run a command that names its files itself; its stdout."""
+        done = subprocess.run(
+            [str(FENCEPOST), *words],
+            cwd=self.folder,
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+            stdin=subprocess.DEVNULL,
+            check=False,
+        )
+        assert done.returncode == 0, (
+            f"fencepost {' '.join(words)}: exit {done.returncode}\n{done.stdout}\n{done.stderr}"
+        )
+        return done.stdout
+
+    def reopen(self, *, store: str) -> None:
+        """Read region.toml again, after it was changed to this kind of store while nothing ran."""
+        self.store = store
+        self.region = load(str(self.config))
+
     def processes(self) -> dict[str, dict[str, Any]]:
         """What the supervisor says of each process."""
         return json.loads((self.state / "processes.json").read_text())["processes"]  # type: ignore[no-any-return]
@@ -181,7 +243,7 @@ class RunningRegion:
         while number == signal.SIGSTOP:
             while not stands_still(pid):
                 time.sleep(0.0005)
-            if lock.holder() != pid:
+            if self.store != "sqlite" or lock.holder() != pid:
                 break
             os.kill(pid, signal.SIGCONT)
             time.sleep(0.005)

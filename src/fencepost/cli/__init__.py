@@ -10,6 +10,7 @@ GROUPS = {
     "run": ("up", "run", "init", "check", "reload"),
     "look": ("status", "explain", "history", "plan"),
     "change": ("drain", "keep", "pause", "rollback", "repair", "withdraw", "resume"),
+    "move in": ("store copy",),
     "prove": ("explore", "simulate"),
     "practise": ("dev wipe",),
 }
@@ -34,6 +35,7 @@ COMMANDS = {
     "resume": "fencepost.cli.resume:resume",
     "explore": "fencepost.cli.explore:explore",
     "simulate": "fencepost.cli.simulate:simulate",
+    "store copy": "fencepost.cli.store_copy:store_copy",
     "dev wipe": "fencepost.cli.wipe:wipe",
 }
 """Each command and where it is; a module is imported when its command is called."""

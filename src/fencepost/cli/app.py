@@ -6,6 +6,12 @@ from cyclopts.config import Env
 from fencepost import __version__
 from fencepost.cli import COMMANDS
 
+GROUPS_OF_COMMANDS = {
+    "dev": "Practise: stand-ins, and a careless writer (that one in regions with drills = true only).",
+    "store": "What a region's store is moved with.",
+}
+"""The first words of commands of two words."""
+
 
 def make() -> App:
     """The application. It raises its errors, and returns what a command returns."""
@@ -21,12 +27,13 @@ def make() -> App:
         result_action="return_value",
         suppress_keyboard_interrupt=False,
     )
-    dev = App(name="dev", help="Practise: play a careless writer (regions with drills = true only).")
-    app.command(dev)
+    groups = {name: App(name=name, help=help_) for name, help_ in GROUPS_OF_COMMANDS.items()}
+    for group in groups.values():
+        app.command(group)
     for words, where in COMMANDS.items():
         first, _, second = words.partition(" ")
         if second:
-            dev.command(where, name=second)
+            groups[first].command(where, name=second)
         else:
             app.command(where, name=first)
     return app

@@ -91,6 +91,11 @@ EXAMPLES = {
         ("simulate --scenario race --seed 7 --write race.trace", "one walk, and what happened in it, move by move"),
         ("simulate --trace race.trace", "the same moves again, each compared"),
     ),
+    "store copy": (
+        ("store copy region.toml new.toml", "the first file's store into the second's; the region may run"),
+        ("store copy region.toml new.toml --json", "the same, and a document at the end"),
+        ("check new.toml", "is the second file right?"),
+    ),
     "dev wipe": (
         ("dev wipe api.example.test", "delete its addresses as a careless writer would; it heals"),
         ("dev wipe api.example.test --marker", "its marker"),
@@ -118,6 +123,7 @@ ABOUT = {
     "resume": "end any of these",
     "explore": "walk every interleaving of the deciders that ship",
     "simulate": "walk whole regions through an hour of faults, by seed",
+    "store copy": "a region's store into another, to move there",
     "dev wipe": "empty a record as a careless writer would (drills only)",
 }
 

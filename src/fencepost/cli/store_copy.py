@@ -1,0 +1,60 @@
+"""``fencepost store copy``: a region's store into another, before the region moves there."""
+
+import json as json_text
+import time
+
+from msgspec import structs
+
+from fencepost.cli.check import counted
+from fencepost.cli.flags import Json, Timeout, duration
+from fencepost.cli.regions import region_of
+from fencepost.cli.talk import Talk, talk_about
+from fencepost.cli.terminal import interactive, note, say
+
+
+class Saying:
+    """Says how far it is, after a second and then now and then."""
+
+    def __init__(self) -> None:
+        self.due = time.monotonic() + 1
+
+    def __call__(self, text: str) -> None:
+        """Say it, if it is time."""
+        if time.monotonic() >= self.due:
+            self.due = time.monotonic() + (2 if interactive() else 10)
+            note(f"… {text}")
+
+
+def store_copy(from_: str, to: str, /, *, timeout: Timeout = "10m", json: Json = False) -> int:
+    """Copy a store: plans, configuration, membership, overrides, orders and history. Changes nothing in the first.
+
+    It may be done while the region runs, and again: then only what is new is brought.
+
+    Parameters
+    ----------
+    from_
+        The region.toml whose [store] is copied.
+    to
+        The region.toml whose [store] is copied to; made if there is none.
+    """
+    from fencepost import assembly
+    from fencepost.roles.store_copy import copy_store
+
+    region, other = region_of(from_), region_of(to)
+
+    async def work(talk: Talk) -> int:
+        target = assembly.open_store(other, create=True)
+        try:
+            copied = await talk.within(copy_store(talk.store, target, Saying()), "the stores")
+        finally:
+            await target.close()
+        if json:
+            say(json_text.dumps({"schema": "fencepost.store-copy/1", **structs.asdict(copied)}))
+            return 0
+        brought = f"{counted(copied.plans, 'plan')} with {counted(copied.rows, 'row')}"
+        say(f"copied to plan {copied.number}: {brought}, {counted(copied.history, 'line')} of history brought now")
+        say(f"as in the first: {counted(copied.overrides, 'override')}, {counted(copied.orders, 'waiting order')}")
+        say("next: stop the roles, copy once more, and start them with the second file")
+        return 0
+
+    return talk_about(region, duration(timeout, "--timeout"), work)

@@ -1,0 +1,135 @@
+"""Copying a store into another: plans, configuration, membership, overrides, orders, history, by the ports alone.
+
+The plans are published anew, in order, under the numbers that they had, so that the new store knows every generation
+that stands in DNS: nothing has to be adopted and no number comes a second time. It keeps an identity of its own. A
+copied one would be a lie: two stores would pass for one, and each would take the other's later plans for its own.
+
+It may be done while the region runs, and again: what an earlier copy brought isn't brought twice. Roles that still
+write to the old store meanwhile are no danger to DNS, which is fenced by itself; what they note after the copy stays
+behind. A store that holds plans of another origin is refused, and nothing is written.
+"""
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Callable
+
+from msgspec import Struct
+
+from fencepost.core.store import Head, Plan, Row
+from fencepost.ports import Refused, StorePort
+
+HISTORY_MOST = 100_000
+NOTED_AT_ONCE = 1000
+AT_ONCE = 32
+"""Endpoints whose rows are read at the same time."""
+
+
+class Copied(Struct, frozen=True):
+    """What a copy brought: ``plans`` published now, with so many ``rows``; ``number`` is the head's now."""
+
+    plans: int
+    rows: int
+    number: int
+    overrides: int
+    orders: int
+    history: int
+
+
+async def copy_store(source: StorePort, target: StorePort, tell: Callable[[str], None] = lambda _: None) -> Copied:
+    """Bring everything that counts; ``tell`` is given a word of progress now and then.
+
+    Raises ``Refused`` if the target holds plans that the source doesn't know, else what the ports raise.
+    """
+    theirs, ours = await source.head(), await target.head()
+    if theirs.store == ours.store:
+        raise Refused("both are one store", hint="name another store in the second file")
+    known = await kept_rows(source, tell)
+    await refuse_stranger(target, ours, theirs, known)
+    plans, rows = await publish_plans(source, target, ours, known, tell)
+    await copy_inputs(source, target)
+    noted = await copy_history(source, target, tell)
+    inputs = await source.inputs()
+    return Copied(plans, rows, (await target.head()).number, len(inputs.overrides), len(inputs.orders), noted)
+
+
+async def kept_rows(store: StorePort, tell: Callable[[str], None]) -> dict[str, tuple[Row, ...]]:
+    """Every kept row of every endpoint, newest first."""
+    _, newest = await store.newest_rows(None)
+    names = sorted(row.name for row in newest)
+    found: dict[str, tuple[Row, ...]] = {}
+    for at in range(0, len(names), AT_ONCE):
+        part = names[at : at + AT_ONCE]
+        for name, rows in zip(part, await asyncio.gather(*(store.rows_of(name) for name in part)), strict=True):
+            found[name] = tuple(rows)
+        tell(f"read {at + len(part):,} of {len(names):,} endpoints")
+    return found
+
+
+async def refuse_stranger(target: StorePort, ours: Head, theirs: Head, known: dict[str, tuple[Row, ...]]) -> None:
+    """Raise ``Refused`` for a target whose plans aren't those of the source."""
+    _, standing = await target.newest_rows(None)
+    hint = "copy into a store that is empty, or that an earlier copy of this one filled"
+    if ours.number > theirs.number:
+        what = f"it holds plan {ours.number}, and the one to be copied only plan {theirs.number}"
+        raise Refused(what, where="the store to be copied to", hint=hint)
+    for row in standing:
+        same = next((each for each in known.get(row.name, ()) if each.generation == row.generation), None)
+        oldest = min((each.generation for each in known.get(row.name, ())), default=row.generation)
+        if (same is None and row.generation >= oldest) or (same is not None and same.digest != row.digest):
+            what = f"its {row.name}, gen {row.generation}, isn't one of the store to be copied"
+            raise Refused(what, where="the store to be copied to", hint=hint)
+
+
+async def publish_plans(
+    source: StorePort,
+    target: StorePort,
+    ours: Head,
+    known: dict[str, tuple[Row, ...]],
+    tell: Callable[[str], None],
+) -> tuple[int, int]:
+    """Publish what the target doesn't have yet, in order; how many plans and rows."""
+    by_number: dict[int, list[Row]] = defaultdict(list)
+    for rows in known.values():
+        for row in rows:
+            if row.generation.number > ours.number:
+                by_number[row.generation.number].append(row)
+    last = (await source.head()).number
+    if last > max(by_number, default=ours.number):
+        by_number[last] = []  # so that the next number is above every one that was ever given
+    head, count = ours, 0
+    for number in sorted(by_number):
+        published = await target.publish(Plan(head, number, head.inputs, tuple(by_number[number]), why=("copied",)))
+        if published is None:
+            hint = "stop every role that uses it, and copy again"
+            raise Refused("somebody else publishes there", where="the store to be copied to", hint=hint)
+        head, count = published, count + len(by_number[number])
+        tell(f"plan {number} of {last}")
+    return len(by_number), count
+
+
+async def copy_inputs(source: StorePort, target: StorePort) -> None:
+    """Configuration, membership, overrides and orders, as the source has them now."""
+    there, here = await source.inputs(), await target.inputs()
+    if there.config:
+        await target.put_config(there.config, here.config)
+    for pool, (_, body) in there.membership.items():
+        if here.membership.get(pool, (0, b""))[1] != body:
+            await target.put_membership(pool, here.membership.get(pool, (0, b""))[0], body)
+    for name, body in there.overrides.items():
+        if here.overrides.get(name) != body:
+            await target.put_override(name, body)
+    for name in here.overrides.keys() - there.overrides.keys():
+        await target.drop_override(name)
+    for order in there.orders:
+        await target.put_order(order)
+    await target.note_enacted(tuple((await source.enacted()).values()))
+
+
+async def copy_history(source: StorePort, target: StorePort, tell: Callable[[str], None]) -> int:
+    """The history after the newest line that the target has; how many lines."""
+    newest = await target.history(most=1)
+    rows = await source.history(since=newest[-1].at + 1 if newest else 0, most=HISTORY_MOST)
+    for at in range(0, len(rows), NOTED_AT_ONCE):
+        await target.note(rows[at : at + NOTED_AT_ONCE])
+        tell(f"history: {at + len(rows[at : at + NOTED_AT_ONCE]):,} of {len(rows):,} lines")
+    return len(rows)
