@@ -157,8 +157,8 @@ def about(row: HistoryRow, name: str | None) -> bool:
 
 def who(row: HistoryRow) -> str:
     """Whose line it is, as people say it."""
-    if row.kind in ("removed", "kept", "back", "finding") and row.by == "load balancer":
-        return row.on
+    if not row.by or (row.kind in ("removed", "kept", "back", "finding") and row.by == "load balancer"):
+        return row.on  # what another writer did is told of the thing itself
     if row.kind == "plan":
         return row.text.partition(":")[0]
     return row.by.replace("/", " ")

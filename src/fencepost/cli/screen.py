@@ -68,9 +68,11 @@ def pool_line(pool: PoolStatus, status: Status) -> str:
         parts.append(f"{pool.pending} pending")
     if pool.drained:
         parts.append(f"{pool.drained} drained")
-    text = ", ".join(parts) + f"; automation may take out {pool.may_be_out} (max_out)"
+    most = pool.may_be_out if pool.weighed or pool.max_out_targets is None else pool.max_out_targets
+    text = ", ".join(parts) + f"; automation may take out {most} (max_out)"
     if pool.budget is not None:
-        text += f"; budget {pool.budget:.1f}{' weight' if pool.weighed else ''}"
+        full = "" if pool.burst is None else f" of {pool.burst:g}"
+        text += f"; budget {pool.budget:.1f}{full}{' weight' if pool.weighed else ''}"
         if pool.budget_next_s is not None:
             text += f", next in {spoken(int(pool.budget_next_s * SECOND))}"
     for flag, word in ((pool.panic, "fail open"), (pool.suspect, "suspect")):
@@ -137,10 +139,11 @@ def checker_text(status: Status, zone: str, role: RoleStatus | None) -> str:
 
 
 def role_text(role: RoleStatus | None) -> str:
-    """A role's process."""
+    """An enactor: the newest generation that it has seen live, and its process; else how it is."""
     if role is None:
         return UNKNOWN
-    return f"{'ok' if role.state == 'up' else role.state} (pid {role.pid})" if role.pid else role.state
+    well = f"gen {role.generation}" if role.generation else "ok"
+    return f"{well if role.state == 'up' else role.state} (pid {role.pid})" if role.pid else role.state
 
 
 def problem_lines(status: Status, columns: int = ENDLESS) -> list[str]:

@@ -18,21 +18,25 @@ from msgspec import structs
 from fencepost.core.effects import Commit, Compare, Effect, Findings, ReadDns, ReadRows, SetAside, Wake
 from fencepost.core.events import Changed, Committed, Compared, DnsRead, Event, RowsRead, Woke
 from fencepost.core.fence import Marker
-from fencepost.core.instant import Instant
+from fencepost.core.instant import MILLISECOND, SECOND, Duration, Instant
 from fencepost.core.judge import Pair, Remembered, remember, same
 from fencepost.core.names import longest_domain
 from fencepost.core.record_set import record_digest
 from fencepost.core.store import Head, Row
 from fencepost.core.traffic.dns_enactor import DnsEnactor, EnactorSettings
-from fencepost.core.zone import Batch, Change, Live
+from fencepost.core.zone import Batch, Change, Live, withdraws
 from fencepost.ports import DnsPort, Enacted, HistoryRow, PortError, StorePort
 from fencepost.roles.history import tell
 from fencepost.roles.local_file import LocalFile
 from fencepost.roles.loop import Condition, Drill, drive, first_of
 from fencepost.roles.unsettled import Unsettled
 from fencepost.roles.word_keeper import WordKeeper
+from fencepost.settings.units import spoken
 
 log = logging.getLogger(__name__)
+
+CLOSELY: Duration = 2 * SECOND
+"""Looks at DNS that are no further apart tell when something happened."""
 
 CHUNK = 4096
 """So many endpoints are compared before other tasks of the process get their turn."""
@@ -42,7 +46,8 @@ class EnactorHands:
     """Carries out one domain's enactor's effects.
 
     ``among`` are all the region's domains. ``found`` is what isn't to be written: one for all domains of an enactor,
-    since the store keeps a role's findings as one row.
+    since the store keeps a role's findings as one row. ``emptied`` is when an endpoint was last read whole, and first
+    read as emptied by another writer.
     """
 
     def __init__(
@@ -55,6 +60,7 @@ class EnactorHands:
         *,
         among: Collection[str] = (),
         found: dict[str, tuple[str, str]] | None = None,
+        condition: Condition | None = None,
     ) -> None:
         self.settings = settings
         self.domain = domain
@@ -72,6 +78,8 @@ class EnactorHands:
         self.told: dict[str, tuple[str, str]] = {}
         self.refused: dict[str, Change] = {}
         self.read_at: Instant = 0
+        self.condition = condition
+        self.emptied: dict[str, tuple[Instant, Instant]] = {}
 
     async def perform(self, effect: Effect) -> Event | None:
         """See :class:`~fencepost.roles.loop.Performer`."""
@@ -103,11 +111,24 @@ class EnactorHands:
         before, self.read_at = self.read_at, time.time_ns()
         for name in filter(self.ours, changed):
             self.dirty.add(name)
-            self.unkept[name] = self.dns.live(name)
+            self.look(self.dns.live(name), before)
         if self.refused:
             refused, self.refused = self.refused, {}
             await self.explain_refusals(refused, before)
         return DnsRead()
+
+    def look(self, live: Live, before: Instant) -> None:
+        """What changed in DNS between ``before`` and now: to be kept, the newest generation, what was emptied."""
+        self.unkept[live.name] = live
+        marker = live.marker
+        if not isinstance(marker, Marker) or marker.owner != self.settings.owner:
+            return
+        if self.condition is not None:
+            self.condition.reached(marker.generation)
+        if live.empty and not withdraws(marker):
+            self.emptied.setdefault(live.name, (before, self.read_at))
+        else:
+            self.emptied.pop(live.name, None)
 
     def ours(self, name: str) -> bool:
         """Whether a name is this domain's, and not that of one that lies in it."""
@@ -255,14 +276,7 @@ class EnactorHands:
             before = old.generation if isinstance(old, Marker) else None
             done.append(Enacted(change.name, marker.generation, self.settings.name, now, marker.writes))
             if before == marker.generation:
-                what = "emptied" if change.seen.empty else "altered"
-                rows.append(
-                    self.history(
-                        "healed",
-                        change.name,
-                        f"healed: gen {marker.generation}, write {marker.writes}; it had been {what} by another writer",
-                    )
-                )
+                rows += self.healed(change, now)
             else:
                 rows.append(
                     self.history("enacted", change.name, f"{before or '-'} -> {marker.generation} in {took} ms")
@@ -272,6 +286,24 @@ class EnactorHands:
         except PortError as error:
             log.debug("enactments not stored: %s", error)
         await tell(self.store, rows)
+
+    def healed(self, change: Change, now: Instant) -> list[HistoryRow]:
+        """What another writer had done, as of when it was read (by whom isn't known), and that it is healed.
+
+        Both lines are told by the enactor that healed it, so that three that saw it tell it once.
+        """
+        marker = change.marker
+        looked, seen = self.emptied.pop(change.name, (0, now))
+        count = len(change.content.addresses)
+        did = "emptied" if change.seen.empty else "altered"
+        says = f"its marker still says gen {marker.generation}, {count} address{'' if count == 1 else 'es'}"
+        done = f"healed: gen {marker.generation}, {nth(marker.writes)} write"
+        if change.seen.empty:
+            done += f"; it was empty {empty_for(looked, seen, now)}"
+        return [
+            HistoryRow("finding", change.name, "", f"{did} by another writer; {says}", seen),
+            self.history("healed", change.name, done),
+        ]
 
     def history(self, kind: str, name: str, text: str) -> HistoryRow:
         """A line of history by this enactor."""
@@ -290,6 +322,27 @@ class EnactorHands:
         self.file.keep(known)
 
 
+def empty_for(looked: Instant, seen: Instant, now: Instant) -> str:
+    """For how long a record was empty that was read whole at ``looked`` (0: never), and at ``seen`` no more.
+
+    Where DNS is watched closely (NOTIFY, or its serial each second) that is the time since it was seen; else from when
+    to when it may have been.
+    """
+    if not looked:
+        return "before this enactor looked"
+    shortest, longest = now - seen, now - looked
+    if seen - looked > CLOSELY:
+        return f"for {spoken(shortest)} to {spoken(longest)}"
+    return f"for {shortest // MILLISECOND} ms" if shortest < SECOND else f"for {spoken(shortest)}"
+
+
+def nth(number: int) -> str:
+    """An ordinal, as the first few are said."""
+    words = {1: "first", 2: "second", 3: "third", 4: "fourth", 5: "fifth"}
+    ends = "th" if 10 < number % 100 < 20 else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return words.get(number, f"{number}{ends}")
+
+
 async def run_enactor(
     settings: EnactorSettings,
     domains: dict[str, DnsPort],
@@ -306,7 +359,7 @@ async def run_enactor(
             group.create_task(WordKeeper(settings.name, settings.owner, store, known).run(condition))
             for domain, dns in domains.items():
                 own = structs.replace(settings, cursor=settings.cursor)
-                hands = EnactorHands(own, domain, dns, store, known, among=domains, found=found)
+                hands = EnactorHands(own, domain, dns, store, known, among=domains, found=found, condition=condition)
                 decider = DnsEnactor(own, own.batch, own.cursor)
                 group.create_task(drive(decider, hands, condition, drill, domain))
     finally:

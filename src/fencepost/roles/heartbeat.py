@@ -22,8 +22,9 @@ async def beat(role: str, store: StorePort, condition: Condition, notify: str = 
     while True:
         condition.changed.clear()
         try:
+            reached = condition.generation.number
             await store.beat(
-                Beat(role, os.getpid(), __version__, condition.state, condition.error, time.time_ns(), notify)
+                Beat(role, os.getpid(), __version__, condition.state, condition.error, time.time_ns(), notify, reached)
             )
         except PortError as error:
             log.debug("no beat: %s", error)

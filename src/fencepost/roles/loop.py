@@ -16,6 +16,7 @@ from typing import Any, Protocol
 from fencepost.core.decider import Decider
 from fencepost.core.effects import Effect
 from fencepost.core.events import Event, Failed, Failure, Woke
+from fencepost.core.fence import NEVER, Generation
 from fencepost.ports import Misconfigured, PortError, Refused, StorePort, Unavailable
 from fencepost.roles import clock
 

@@ -73,7 +73,7 @@ class PoolStatus(msgspec.Struct, frozen=True, rename={"in_": "in"}):
     """One pool, in targets; ``in_`` counts kept ones. ``budget``, ``max_out`` and ``min_in`` are in weight, as applied.
 
     ``weight`` is what they are parts of: that of all targets that count. ``max_out_targets`` is ``max_out`` in targets;
-    both hold.
+    both hold. ``burst`` is the budget when full.
     ``budget_next_s`` is how long until the budget is worth one average target; null if it is, or if removals have
     stopped.
     """
@@ -96,6 +96,7 @@ class PoolStatus(msgspec.Struct, frozen=True, rename={"in_": "in"}):
     read_s: float | None = None
     weight: Number | None = None
     max_out_targets: int | None = None
+    burst: Number | None = None
 
     @property
     def weighed(self) -> bool:
@@ -120,7 +121,10 @@ class CheckerStatus(msgspec.Struct, frozen=True):
 
 
 class RoleStatus(msgspec.Struct, frozen=True):
-    """One process. ``state``: up, misconfigured, unavailable, silent (runs, gives no sign of life), down."""
+    """One process. ``state``: up, misconfigured, unavailable, silent (runs, gives no sign of life), down.
+
+    ``generation``: the newest that an enactor has read in DNS.
+    """
 
     name: str
     state: RoleState
@@ -129,6 +133,7 @@ class RoleStatus(msgspec.Struct, frozen=True):
     version: str | None
     seen_s: float | None
     last_error: str | None
+    generation: int | None = None
 
 
 class OverrideStatus(msgspec.Struct, frozen=True):

@@ -42,4 +42,5 @@ def pool_status(pool: Pool, row: Membership | None, now: Instant, read_at: Insta
         read_s=seconds(now - read_at),
         weight=number(allowed.capacity / MICRO),
         max_out_targets=allowed.max_out_count,
+        burst=number(allowed.burst / MICRO),
     )

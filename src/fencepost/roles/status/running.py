@@ -84,6 +84,7 @@ def role_status(facts: Facts, name: str, beat: Beat | None) -> RoleStatus:
         version=beat.version or None if beat else None,
         seen_s=seconds(facts.now - beat.at) if beat else None,
         last_error=last_error,
+        generation=beat.generation or None if beat else None,
     )
 
 
