@@ -301,12 +301,16 @@ class Run:
         """Print new history, a few times a second; a row that makes no line is passed over."""
         following: Following | None = None
         began = time.time_ns()
-        while True:
-            with screen.losing("the history"), contextlib.suppress(PortError):
-                following = following or Following(self.assembly.open_store(self.region), began)
-                for text in self.history_lines(await following.new(200), screen):
-                    screen.line(text)
-            await asyncio.sleep(0.4)
+        try:
+            while True:
+                with screen.losing("the history"), contextlib.suppress(PortError):
+                    following = following or Following(self.assembly.open_store(self.region), began)
+                    for text in self.history_lines(await following.new(200), screen):
+                        screen.line(text)
+                await asyncio.sleep(0.4)
+        finally:
+            if following is not None:  # a store's server waits for its clients before it ends
+                await following.store.close()
 
     def history_lines(self, rows: Sequence[HistoryRow], screen: Steady) -> list[str]:
         """The lines of rows; where one of them makes none, those of the others, each by itself."""
