@@ -109,6 +109,30 @@ class Notified(Protocol):
         ...
 
 
+@runtime_checkable
+class Telling(Protocol):
+    """A DNS port that keeps what the provider itself said when it last refused a commit (a commit that gave False).
+
+    ``last_refusal`` is in the provider's own words: ``NXRRSET``, or the text of a vendor's error; "" after a commit
+    that applied. It is for people who want to see the refusal, never for deciding.
+    """
+
+    last_refusal: str
+
+
+@runtime_checkable
+class Removing(Protocol):
+    """A DNS port that can take a name away wholly, marker included: for scratch names, since a tombstone would stay."""
+
+    async def remove(self, seen: Live) -> bool:
+        """Delete marker and addresses in one transaction, all or nothing, if they stand exactly as ``seen``.
+
+        True if it applied. Raises as ``DnsPort.commit`` does. Nothing guards against emptying here: the caller must
+        know that the name is its own.
+        """
+        ...
+
+
 class Inputs(Struct, frozen=True, gc=False):
     """One snapshot of what plans are made from.
 

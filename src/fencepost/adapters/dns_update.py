@@ -19,7 +19,7 @@ from fencepost.adapters.dns_wire import header, name_to_wire
 from fencepost.core.dns_numbers import HEADER_BYTES, MESSAGE_MAX, UPDATE, join_strings
 from fencepost.core.fence import Foreign, Marker
 from fencepost.core.names import MARKER_LABEL, WILDCARD_LABEL
-from fencepost.core.zone import Batch, Change
+from fencepost.core.zone import Batch, Change, Live
 from fencepost.ports import Refused
 
 MARKER_TTL_S = 60
@@ -48,7 +48,7 @@ def pack_update(message_id: int, domain: str, batch: Batch) -> bytes:
     for change in batch:
         owner = _owners(change.name[:-cut], at)
         owners.append(owner)
-        piece, count = _requirements(change, owner)
+        piece, count = _requirements(change.seen, owner)
         parts.append(piece)
         at += len(piece)
         required += count
@@ -61,6 +61,16 @@ def pack_update(message_id: int, domain: str, batch: Batch) -> bytes:
     if at + SIGNATURE_BYTES_MAX > MESSAGE_MAX:
         raise _too_big(domain, batch, at + SIGNATURE_BYTES_MAX)
     return header(message_id, UPDATE, (1, required, changed, 0)) + b"".join(parts)
+
+
+def pack_removal(message_id: int, domain: str, seen: Live) -> bytes:
+    """The message, unsigned, that deletes one endpoint's marker and addresses if they stand exactly as seen."""
+    zone = name_to_wire(domain) + b"\x00\x06\x00\x01"
+    owner = _owners(seen.name[: -len(domain) - 1], HEADER_BYTES + len(zone))
+    required, count = _requirements(seen, owner)
+    _, marker, own = owner
+    gone = (marker + _TXT + _DELETE, own + _A + _DELETE, own + _AAAA + _DELETE)
+    return header(message_id, UPDATE, (1, count, len(gone), 0)) + zone + required + b"".join(gone)
 
 
 def _too_big(domain: str, batch: Batch, size: int) -> Refused:
@@ -100,9 +110,9 @@ def _owners(labels: str, at: int) -> _Owners:
     return marker, (0xC000 | at).to_bytes(2, "big") if at < _POINTED_MAX else marker, own
 
 
-def _requirements(change: Change, owners: _Owners) -> tuple[bytes, int]:
+def _requirements(seen: Live, owners: _Owners) -> tuple[bytes, int]:
     """The prerequisites of one change, and how many. The marker's come first: there its name is written."""
-    seen, (marker, again, own) = change.seen, owners
+    marker, again, own = owners
     if seen.marker is None:
         parts = [marker + _TXT + _ABSENT]
     else:
