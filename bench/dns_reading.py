@@ -2,8 +2,8 @@
 
     python -m bench.dns_reading [endpoints] [server]
 
-``server`` is bind (default) or knot; the domain holds, for each endpoint, a marker and two A records. CPU is this
-process's own; memory is its peak, measured in a process that does nothing else (the server is another process).
+``server`` is bind (default), knot or powerdns; the domain holds, for each endpoint, a marker and two A records. CPU is
+this process's own; memory is its peak, measured in a process that does nothing else (the server is another process).
 """
 
 import asyncio
@@ -15,7 +15,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "contracts"))
 
-from servers import DOMAIN, KEY_NAME, KEY_SECRET, ZONE, Served, bind, knot
+from servers import DOMAIN, KEY_NAME, KEY_SECRET, ZONE, Served, bind, knot, powerdns
 
 from fencepost.adapters.dns_rfc2136 import Rfc2136Dns, Rfc2136Settings
 from fencepost.adapters.dns_signature import Signer
@@ -87,6 +87,14 @@ async def read_many(served: Served, endpoints: int) -> None:
     await third.read()
     stop.set()
     print(f"longest block of the event loop in a cold read: {await blocked * 1000:.0f} ms")
+    # The first write learns whether the server gives incremental transfers.
+    learns = port.live("mail." + DOMAIN)
+    value = content(["192.0.2.9"], 30)
+    assert await port.commit(
+        (Change(learns.name, learns, Marker.of("eu-1", "ab12", Generation(1, 1), value, None, 1), value, "4"),)
+    )
+    await other.read()
+    await port.read()
     batch = []
     for index in range(100):
         live = port.live(f"e{index:06}.{DOMAIN}")
@@ -107,7 +115,7 @@ async def read_many(served: Served, endpoints: int) -> None:
 def main() -> None:
     """Run it all."""
     endpoints = int(sys.argv[1]) if len(sys.argv) > 1 else 100_000
-    server = {"bind": bind, "knot": knot}[sys.argv[2] if len(sys.argv) > 2 else "bind"]
+    server = {"bind": bind, "knot": knot, "powerdns": powerdns}[sys.argv[2] if len(sys.argv) > 2 else "bind"]
     pack_many(200)
     with tempfile.TemporaryDirectory() as name:
         directory = Path(name)

@@ -6,7 +6,7 @@ connection that fails before anything came back is tried once more on a fresh on
 
 import asyncio
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TypeVar
 
@@ -15,9 +15,11 @@ from fencepost.adapters.dns_link import Link
 from fencepost.adapters.dns_mirror import Mirror, OutOfStep
 from fencepost.adapters.dns_signature import SignatureError, Signer, Unverified, Verifier
 from fencepost.adapters.dns_transfer import Transfer
-from fencepost.adapters.dns_wire import Head, header, name_to_wire, read_records, skip_question, soa_serial
+from fencepost.adapters.dns_wire import Head, header, name_to_wire, read_name, read_records, skip_question, soa_serial
 from fencepost.core.dns_numbers import (
+    AAAA,
     AXFR,
+    CNAME,
     IXFR,
     MESSAGE_MAX,
     NOERROR,
@@ -27,9 +29,12 @@ from fencepost.core.dns_numbers import (
     QUERY,
     REFUSED,
     SOA,
+    TXT,
     YXDOMAIN,
     YXRRSET,
+    A,
     Malformed,
+    split_strings,
 )
 from fencepost.ports import Misconfigured, PortError, Refused
 
@@ -37,6 +42,11 @@ Taken = TypeVar("Taken", bound=Transfer)
 
 CHANGED = frozenset((NXRRSET, YXRRSET, NXDOMAIN, YXDOMAIN))
 """Response codes that say that a prerequisite didn't hold; not which (RFC 2136 section 3.2)."""
+
+
+_SIZES = {A: 4, AAAA: 16}
+IN_FLIGHT = 48
+"""So many questions are sent over a connection before the first answer is waited for."""
 
 
 class NotOffered(Exception):  # noqa: N818  an answer, not a failure
@@ -65,6 +75,21 @@ class _Reply:
         at = skip_question(message, self.head.counts[0], self.known)
         self.records, at = read_records(message, at, self.head.counts[1], self.known)
         self.signed = verifier.check(message, self.head, at, self.known)
+
+
+def _records_at(reply: _Reply, asked: bytes, rtype: int) -> list[tuple[int, int, bytes]]:
+    """The records of an answer at the owner that was asked for; a CNAME's data with its name in full."""
+    found = []
+    for owner, kind, ttl, start, end in reply.records:
+        if owner == asked and kind in (rtype, CNAME):
+            named = kind == CNAME
+            data = read_name(reply.message, start, reply.known)[0] if named else reply.message[start:end]
+            if len(data) != _SIZES.get(kind, len(data)):
+                raise Malformed("an address has the wrong length")
+            if kind == TXT:
+                split_strings(data)
+            found.append((kind, ttl, data))
+    return found
 
 
 class Session:
@@ -176,6 +201,52 @@ class Session:
                     raise
         except _Failed as failed:
             raise await self.complaint(failed.rcode, doing) from None
+
+    async def look_up(self, questions: Sequence[tuple[bytes, int]]) -> list[list[tuple[int, int, bytes]]] | None:
+        """The records (type, TTL, data) at each (owner, type), by signed questions over TCP, some at a time in flight.
+
+        A CNAME at the owner comes in place of what was asked. None if an answer isn't one with authority: below a
+        delegation, say, the records can't be asked for. Raises the ports' exceptions.
+        """
+        found: list[list[tuple[int, int, bytes]]] = []
+        with self._explained(f"queries of {self._domain}"):
+            for at in range(0, len(questions), IN_FLIGHT):
+                try:
+                    answers = await self._look_up(questions[at : at + IN_FLIGHT])
+                except BaseException:
+                    self._link.drop()
+                    raise
+                if answers is None:
+                    return None
+                found += answers
+        return found
+
+    async def _look_up(self, questions: Sequence[tuple[bytes, int]]) -> list[list[tuple[int, int, bytes]]] | None:
+        connection, _ = await self._link.connection()
+        first = secrets.randbelow(65536 - len(questions))
+        asked = []
+        for at, (owner, rtype) in enumerate(questions):
+            question = header(first + at, QUERY, (1, 0, 0, 0)) + owner + rtype.to_bytes(2, "big") + b"\0\x01"
+            asked.append(self._signer.sign(question))
+        found: list[list[tuple[int, int, bytes]] | None] = [None] * len(asked)
+        async with asyncio.timeout(self._timeout_s):
+            for signed, _mac in asked:
+                await connection.send(signed)
+            for _ in asked:
+                message = await connection.receive()
+                at = Head(message).id - first
+                if not 0 <= at < len(asked) or found[at] is not None:
+                    raise Malformed("it answers another question")
+                signed, mac = asked[at]
+                reply = _Reply(message, signed, Verifier(self._signer, mac))
+                if not reply.signed:
+                    raise Unverified("its answer is not signed")
+                if not reply.head.authoritative or reply.head.rcode not in (NOERROR, NXDOMAIN):
+                    self._link.drop()  # the other answers are still to come
+                    return None
+                found[at] = _records_at(reply, *questions[at])
+        self._link.keep(connection)
+        return [records for records in found if records is not None]
 
     async def update(self, message: bytes, doing: str) -> int:
         """Send an update, once; its response code. Raises ``Unavailable`` when the outcome is unknown.

@@ -76,9 +76,14 @@ class Transfer:
                 self._state = State.DONE
         return self._state is State.DONE
 
+    @property
+    def was_whole(self) -> bool:
+        """Whether everything came, asked for or not (RFC 1995 section 4 lets a server answer so)."""
+        return self._fresh.serial >= 0
+
     def finish(self) -> tuple[Mirror, Collection[str]]:
         """The mirror as of now, and the names that changed. Only after :meth:`feed` said complete."""
-        if self._fresh.serial >= 0:
+        if self.was_whole:
             old, new = self._from.lives, self._fresh.lives
             changed = [name for name, live in new.items() if old.get(name) != live]
             changed += [name for name in old if name not in new]

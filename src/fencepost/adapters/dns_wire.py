@@ -24,7 +24,7 @@ Record: TypeAlias = tuple[bytes, int, int, int, int]
 class Head:
     """A message's header: id, flags taken apart, and the four counts."""
 
-    __slots__ = ("counts", "id", "opcode", "rcode", "reply", "truncated")
+    __slots__ = ("authoritative", "counts", "id", "opcode", "rcode", "reply", "truncated")
 
     def __init__(self, message: bytes) -> None:
         """Raises :class:`Malformed` for less than a header."""
@@ -36,6 +36,7 @@ class Head:
         self.counts: tuple[int, ...] = tuple(counts)
         self.reply = bool(flags & 0x8000)
         self.opcode = flags >> 11 & 15
+        self.authoritative = bool(flags & 0x0400)
         self.truncated = bool(flags & 0x0200)
         self.rcode = flags & 15
 
