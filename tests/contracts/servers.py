@@ -59,8 +59,10 @@ def free_port() -> int:
 
 
 @contextmanager
-def bind(directory: Path, *, zone: str = ZONE, options: str = "", extra: str = "") -> Iterator[Served]:
-    """A BIND primary; ``options`` are further global options, ``extra`` the domain's."""
+def bind(
+    directory: Path, *, zone: str = ZONE, options: str = "", extra: str = "", controls: str = ""
+) -> Iterator[Served]:
+    """A BIND primary; ``options`` are further global options, ``extra`` the domain's, ``controls`` who may use rndc."""
     program = shutil.which("named", path="/usr/sbin:/usr/bin:/usr/local/sbin")
     if program is None:
         pytest.skip("BIND is not installed (Debian: apt-get install bind9)")
@@ -69,7 +71,7 @@ def bind(directory: Path, *, zone: str = ZONE, options: str = "", extra: str = "
     (directory / "named.conf").write_text(f"""
 key "{KEY_NAME}" {{ algorithm hmac-sha256; secret "{KEY_SECRET}"; }};
 key "{READER}" {{ algorithm hmac-sha256; secret "{KEY_SECRET}"; }};
-controls {{ }};
+controls {{ {controls} }};
 options {{
   directory "{directory}"; pid-file none; session-keyfile none; lock-file none;
   listen-on port {served.port} {{ 127.0.0.1; }}; listen-on-v6 {{ none; }};

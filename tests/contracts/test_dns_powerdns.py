@@ -8,15 +8,19 @@ import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 
+import dns.asyncquery
 import dns.message
 import dns.opcode
 import dns.rdatatype
+import dns.tsigkeyring
+import dns.update
+import msgspec
 import pytest
 from dns_contract import DnsContract
 from dns_scene import DOMAIN, change, standing
 from dns_stages import ServerStage
 from relay import Relay
-from servers import Served, powerdns
+from servers import KEY_NAME, KEY_SECRET, Served, powerdns
 
 from fencepost.adapters import dns_rfc2136
 from fencepost.core.zone import Live
@@ -68,7 +72,7 @@ def test_a_write_in_a_large_domain_costs_no_whole_read(stage: ServerStage) -> No
         many = [standing(f"many{n}.{DOMAIN}", 1, "192.0.2.1") for n in range(80)]
         await stage.hand(*many)
         relay = await Relay(stage.served.port).start()
-        stage.served = Served(**{**as_dict(stage.served), "port": relay.port})
+        stage.served = msgspec.structs.replace(stage.served, port=relay.port)
         port, other = stage.port(), stage.port()
         try:
             await port.read()
@@ -89,15 +93,10 @@ def test_a_write_in_a_large_domain_costs_no_whole_read(stage: ServerStage) -> No
             assert port.live(many[3].name) == standing(many[3].name, 2, "192.0.2.3")
         finally:
             await relay.stop()
-            stage.served = Served(**{**as_dict(stage.served), "port": relay.upstream})
+            stage.served = msgspec.structs.replace(stage.served, port=relay.upstream)
             await stage.hand(*(Live(live.name) for live in many))
 
     stage.run(act)
-
-
-def as_dict(served: Served) -> dict[str, object]:
-    """A server's places by name."""
-    return {field: getattr(served, field) for field in served.__struct_fields__}
 
 
 def test_an_addition_left_out_is_found_by_asking_too(stage: ServerStage, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -123,10 +122,6 @@ def test_an_addition_left_out_is_found_by_asking_too(stage: ServerStage, monkeyp
 
 def test_below_a_delegation_the_whole_is_read(stage: ServerStage, monkeypatch: pytest.MonkeyPatch) -> None:
     """A name below an NS record answers with a referral: that says nothing of what was written, so all is read."""
-    import dns.asyncquery
-    import dns.tsigkeyring
-    import dns.update
-    from servers import KEY_NAME, KEY_SECRET
 
     async def delegate(*, there: bool) -> None:
         update = dns.update.UpdateMessage(DOMAIN, keyring=dns.tsigkeyring.from_text({KEY_NAME: KEY_SECRET}))

@@ -282,24 +282,3 @@ async def _set_ttl(stage: ServerStage, four: int, six: int) -> None:
     update.replace(f"{NAME}.", four, "A", "192.0.2.1")
     update.replace(f"{NAME}.", six, "AAAA", "2001:db8::1")
     await asyncio.to_thread(dns.query.tcp, update, "127.0.0.1", 10, stage.served.port)
-
-
-def test_signed_domain(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """A domain that BIND signs (DNSSEC): signatures and chains are passed over, the rest is as elsewhere."""
-    with bind(tmp_path_factory.mktemp("signed"), extra="dnssec-policy default; inline-signing no;") as running:
-        stage = ServerStage(running)
-
-        async def act() -> None:
-            port, other = stage.port(), stage.port()
-            await port.read()
-            assert set(port._mirror.lives) == {"ns.example.test", "mail.example.test"}
-            assert await port.commit((change(port.live(NAME), 1, "192.0.2.1"),))
-            assert await port.commit((change(port.live(NAME), 2, "192.0.2.2"),))
-            await other.read()
-            assert other.live(NAME) == port.live(NAME) == standing(NAME, 2, "192.0.2.2")
-            answer = await asyncio.to_thread(
-                dns.query.tcp, dns.message.make_query(NAME, "A", want_dnssec=True), "127.0.0.1", 10, running.port
-            )
-            assert any(found.rdtype.name == "RRSIG" for found in answer.answer)
-
-        stage.run(act)
