@@ -8,6 +8,7 @@ import atexit
 import contextlib
 import functools
 import json
+import multiprocessing
 import os
 import re
 import signal
@@ -15,7 +16,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
@@ -29,6 +30,7 @@ from fencepost.adapters.store_sqlite.writer import WriteLock
 from fencepost.assembly.places import draw_tsig_key, write_secret
 from fencepost.core.fence import Marker
 from fencepost.ports import PortError, StorePort
+from fencepost.roles.process import run as run_process
 from fencepost.settings import Region, load
 
 T = TypeVar("T")
@@ -178,6 +180,17 @@ class RunningRegion:
 
     def __exit__(self, *_: object) -> None:
         self.stop()
+
+    @contextlib.contextmanager
+    def provider_alone(self) -> Iterator[None]:
+        """The DNS provider by itself, every role of the region dead."""
+        process = multiprocessing.get_context("spawn").Process(target=run_provider, args=(str(self.config),))
+        process.start()
+        try:
+            yield
+        finally:
+            process.terminate()
+            process.join(10)
 
     def stop(self) -> None:
         """End the region, stopped processes included."""
@@ -383,6 +396,16 @@ class RunningRegion:
             if row.hold is None and self.addresses(endpoint.name) != sorted(row.content.a):
                 return False
         return True
+
+
+def run_provider(config: str) -> None:
+    """Be a region's DNS provider: the embedded server, or what its sample runs beside its roles."""
+    region = load(config)
+    if region.dns.provider == "embedded":
+        assembly.make_tsig_key(region)
+    mains = {"dns": assembly.dns_main(region)} if region.dns.provider == "embedded" else assembly.stand_ins_of(region)
+    ((name, main),) = mains.items()
+    sys.exit(run_process(name, main, assembly.state_folder(region)))
 
 
 def state_of(pid: int) -> str:

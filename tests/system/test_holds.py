@@ -2,40 +2,26 @@
 
 import json
 import signal
-import subprocess
 from pathlib import Path
 
 import pytest
 from callers import Callers
-from regions import FENCEPOST, RunningRegion
+from damage import lose_store
+from regions import EVERYWHERE, RunningRegion
 
 API, WWW = "api.example.test", "www.example.test"
 WHY = ("--reason", "a test")
 
 
-def lose_store(region: RunningRegion) -> None:
-    """Delete the store's files under the running roles."""
-    store = Path(region.region.store.path)
-    for path in store.parent.glob(store.name + "*"):
-        if not path.name.endswith(".lock"):
-            path.unlink()
-
-
 @pytest.mark.timeout(120)
-def test_a_repair_made_with_everything_else_dead_stands_until_resume(tmp_path: Path) -> None:
+@pytest.mark.parametrize("on", EVERYWHERE)
+def test_a_repair_made_with_everything_else_dead_stands_until_resume(tmp_path: Path, on: str) -> None:
     """October 2025: the repair tools assumed a working enactor. This one needs the provider and nothing else."""
-    region = RunningRegion(tmp_path)
-    with (tmp_path / "dns.log").open("wb") as log:
-        provider = subprocess.Popen(
-            [str(FENCEPOST), "run", "dns", "--config", str(region.config)], cwd=tmp_path, stdout=log, stderr=log
-        )
-    try:
+    region = RunningRegion(tmp_path, on=on)
+    with region.provider_alone():
         region.until(lambda: region.ask("example.test", "SOA").answer, 10, "the provider answers")
         region.fencepost("repair", API, "--address", "203.0.113.9", "--yes", *WHY)
         assert region.addresses(API) == ["203.0.113.9"]
-    finally:
-        provider.send_signal(signal.SIGTERM)
-        provider.wait(10)
     with region:
         region.until(lambda: region.addresses(WWW), 10, "the rest is published")
         for ttl in (21, 22, 23):
@@ -57,9 +43,10 @@ def test_a_repair_made_with_everything_else_dead_stands_until_resume(tmp_path: P
 
 
 @pytest.mark.timeout(120)
-def test_a_withdrawn_endpoint_stays_withdrawn_when_an_enactor_wakes_with_the_old_row(tmp_path: Path) -> None:
+@pytest.mark.parametrize("on", EVERYWHERE)
+def test_a_withdrawn_endpoint_stays_withdrawn_when_an_enactor_wakes_with_the_old_row(tmp_path: Path, on: str) -> None:
     """A withdrawal leaves a tombstone: without it, the sleeper would bring the endpoint back with no hand in error."""
-    with RunningRegion(tmp_path) as region, Callers(region.dns_port, [API, WWW]) as callers:
+    with RunningRegion(tmp_path, on=on) as region, Callers(region.dns_port, [API, WWW]) as callers:
         region.stop_before_commit("a", 20)
         region.fencepost("withdraw", WWW, "--confirm", WWW, *WHY)
         assert region.addresses(WWW) == []
@@ -77,9 +64,10 @@ def test_a_withdrawn_endpoint_stays_withdrawn_when_an_enactor_wakes_with_the_old
 
 
 @pytest.mark.timeout(120)
-def test_a_rollback_outlives_the_store(tmp_path: Path) -> None:
+@pytest.mark.parametrize("on", EVERYWHERE)
+def test_a_rollback_outlives_the_store(tmp_path: Path, on: str) -> None:
     """The hold and its content stand in the marker: a new store adopts them."""
-    with RunningRegion(tmp_path) as region:
+    with RunningRegion(tmp_path, on=on) as region:
         region.newer_plan(31)
         old = region.marker(API)
         region.newer_plan(32)

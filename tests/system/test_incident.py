@@ -10,7 +10,7 @@ import dns.rcode
 import pytest
 from callers import Callers
 from proxies import HoldingProxy
-from regions import FENCEPOST, RunningRegion
+from regions import EVERYWHERE, FENCEPOST, RunningRegion
 
 from fencepost import assembly
 from fencepost.core.traffic.janitor import Janitor, JanitorSettings
@@ -49,9 +49,10 @@ def newer_plans(region: RunningRegion, count: int, first: int = 100) -> None:
 
 
 @pytest.mark.timeout(120)
-def test_an_enactor_stopped_between_reading_and_writing_is_fenced_when_it_wakes(tmp_path: Path) -> None:
+@pytest.mark.parametrize("on", EVERYWHERE)
+def test_an_enactor_stopped_between_reading_and_writing_is_fenced_when_it_wakes(tmp_path: Path, on: str) -> None:
     """Incident steps 1 to 4: A picks a plan and is delayed, B goes on, A's plan is cleaned up, A wakes."""
-    with RunningRegion(tmp_path) as region, Callers(region.dns_port, NAMES) as callers:
+    with RunningRegion(tmp_path, on=on) as region, Callers(region.dns_port, NAMES) as callers:
         region.stop_before_commit("a", 20)
         live = region.marker(NAMES[0])
         newer_plans(region, 20)

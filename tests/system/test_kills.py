@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from callers import Callers
-from regions import ROLES, RunningRegion
+from regions import EVERYWHERE, ROLES, RunningRegion
 
 NAMES = ["api.example.test", "www.example.test"]
 
@@ -31,17 +31,19 @@ def kill_for(region: RunningRegion, seconds: float, kills: int, seed: int) -> No
 
 
 @pytest.mark.parametrize(
-    ("seconds", "kills"),
+    ("on", "seconds", "kills"),
     [
-        pytest.param(90, 60, marks=pytest.mark.timeout(200)),
-        pytest.param(300, 200, marks=[pytest.mark.soak, pytest.mark.timeout(500)]),
+        pytest.param("embedded+sqlite", 90, 60, marks=pytest.mark.timeout(200)),
+        pytest.param("bind+postgresql", 30, 20, marks=pytest.mark.timeout(120)),
+        pytest.param("route53-dev+postgresql", 30, 20, marks=pytest.mark.timeout(120)),
+        *(pytest.param(on, 300, 200, marks=[pytest.mark.soak, pytest.mark.timeout(500)]) for on in EVERYWHERE),
     ],
 )
 def test_killing_every_role_leaves_callers_served_and_ends_on_the_newest_plan(
-    tmp_path: Path, seconds: float, kills: int
+    tmp_path: Path, on: str, seconds: float, kills: int
 ) -> None:
     """Promises never_empty, never_backward, never_torn, converges: a crash at any moment loses nothing."""
-    with RunningRegion(tmp_path) as region:
+    with RunningRegion(tmp_path, on=on) as region:
         with Callers(region.dns_port, NAMES) as callers:
             kill_for(region, seconds, kills, seed=20251019)
             region.change_ttl(299)

@@ -6,15 +6,16 @@ from pathlib import Path
 
 import pytest
 from callers import Callers
-from regions import FENCEPOST, RunningRegion, state_of
+from regions import EVERYWHERE, FENCEPOST, RunningRegion, state_of
 
 NAMES = ["api.example.test", "www.example.test"]
 
 
 @pytest.mark.timeout(120)
-def test_a_planner_overtaken_between_inputs_and_publishing_throws_its_plan_away(tmp_path: Path) -> None:
+@pytest.mark.parametrize("on", EVERYWHERE)
+def test_a_planner_overtaken_between_inputs_and_publishing_throws_its_plan_away(tmp_path: Path, on: str) -> None:
     """Promise inputs_never_backward: the compare-and-set on the head refuses it, and it is never renumbered."""
-    with RunningRegion(tmp_path) as region:
+    with RunningRegion(tmp_path, on=on) as region:
         region.until(region.converged, 10, "converged")
         drill = region.state / "drills" / "stop-before-Publish.planner"
         drill.parent.mkdir()
