@@ -40,11 +40,10 @@ class Address:
         self.database = ""
         self.where = "postgresql"
         self.many = False
+        self.warned = False
         self._given: dict[str, str] = {}
         try:
-            self._given = {
-                key: str(value) for key, value in conninfo.conninfo_to_dict(dsn).items() if value is not None
-            }
+            given = conninfo.conninfo_to_dict(dsn)
         except psycopg.Error:  # its text quotes parts of the dsn
             self.wrong = Misconfigured(
                 "the dsn can't be read",
@@ -52,6 +51,7 @@ class Address:
                 hint="write postgresql://USER@HOST:PORT/DATABASE or host=HOST dbname=DATABASE user=USER",
             )
             return
+        self._given = {key: str(value) for key, value in given.items() if value is not None}
         self._read()
 
     def _read(self) -> None:

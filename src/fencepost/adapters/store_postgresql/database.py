@@ -20,6 +20,7 @@ import psycopg
 
 from fencepost.adapters.store_postgresql import faults
 from fencepost.adapters.store_postgresql.address import Address
+from fencepost.adapters.store_postgresql.bounded import StuckError
 from fencepost.adapters.store_postgresql.connection import connect
 from fencepost.adapters.store_postgresql.inputs import Snapshot
 from fencepost.adapters.store_postgresql.plans import UnreadableError
@@ -110,7 +111,7 @@ class Database:
             except psycopg.Error as error:
                 self._back_out(session)
                 broken = self._session is None
-                stuck = isinstance(error, faults.StuckError)
+                stuck = isinstance(error, StuckError)
                 untouched = idle and broken and not stuck and (harmless or not self._begun)
                 if not left or not (untouched or error.sqlstate in faults.AGAIN):
                     raise faults.translated(error, self.address) from error

@@ -8,6 +8,7 @@ matched in English; a server that answers in another language has its refusals t
 import psycopg
 
 from fencepost.adapters.store_postgresql.address import Address, quoted
+from fencepost.adapters.store_postgresql.bounded import StuckError
 from fencepost.ports import Misconfigured, PortError, Refused, Unavailable
 
 _KEPT = "nothing that was committed is lost, and it goes on by itself once that is over"
@@ -28,10 +29,6 @@ _NOT_PASSING = (
     "does not support SSL",
     "permission denied for database",
 )
-
-
-class StuckError(psycopg.OperationalError):
-    """The server has said nothing for too long; the connection was given up."""
 
 
 def translated(error: psycopg.Error, address: Address) -> PortError:

@@ -8,10 +8,11 @@ the table itself. Each promotion and each recovery to a point in time starts a n
 is opened, before anything is read through it; while one is open none of them can change, since a promotion ends no
 recovery of a server that we would talk to (it is refused as a replica), and a restore ends connections.
 
-The first one to see another origin founds the store anew, under the head's lock: another identity, and nothing planned,
-as in a new store. Configuration and membership go, too: they may be from before a reload or a removal, and both are
-found elsewhere (the planner's copy, DNS). What went is kept in the table ``former`` for a person to look at. Overrides
-stay, marked as the lost store's as of its snapshot, so that an enactor that remembers a later one has the last word.
+The first one to see another origin founds the store anew, under the head's lock: another identity, and empty, as a new
+store is. What a lagging replica still holds is no better than nothing: configuration and membership may be from before
+a reload or a removal, an order may have been carried out, a drain resumed or replaced; and all of it is found elsewhere
+(the planner's copy, DNS, the enactors' memories). What went is kept in the table ``former`` for a person to look at,
+and history stays.
 
 Awkward truth: the timeline can't tell whether the replica lagged, so a failover that lost nothing counts as a loss,
 too. That costs a pass, never a record. And a disk image set back to an older day looks like a crash: same timeline,
@@ -30,18 +31,17 @@ _HERE = (
     "SELECT concat_ws('/', system_identifier, left(pg_walfile_name(pg_current_wal_lsn()), 8),"
     " (SELECT oid FROM pg_database WHERE datname = current_database()), 'head'::regclass::oid) FROM pg_control_system()"
 )
-_KEEP = """
+_KEPT = """
 INSERT INTO former
-SELECT %(store)s, 'row', plan_row.name, plan_row.body FROM plan_row ORDER BY plan_row.id
-"""
-_KEEP_INPUTS = """
-INSERT INTO former
-SELECT %(store)s, 'config', '', body FROM config
+SELECT %(store)s, 'row', name, body FROM (SELECT name, body FROM plan_row ORDER BY id) AS oldest_first
+UNION ALL SELECT %(store)s, 'config', '', body FROM config
 UNION ALL SELECT %(store)s, 'membership', pool, body FROM membership
+UNION ALL SELECT %(store)s, 'override', name, body FROM override
 UNION ALL SELECT %(store)s, 'order', id, body FROM waiting_order
 """
 _EMPTIED = (
-    "plan_row", "plan", "newest", "spent", "config", "membership", "waiting_order", "report", "enacted", "finding",
+    "plan_row", "plan", "newest", "spent", "config", "membership", "override", "override_origin", "put_back",
+    "waiting_order", "carried_out", "report", "enacted", "finding",
 )  # fmt: skip
 
 
@@ -58,27 +58,21 @@ def check(session: Session) -> None:
     found = session.one("SELECT origin FROM head")
     if found is not None and found[0] == origin:
         return
-    session.execute("BEGIN")
-    found = session.one("SELECT store, origin, snapshot FROM head FOR UPDATE")
+    session.begin_long()
+    found = session.one("SELECT store, origin FROM head FOR UPDATE")
     if found is not None and found[1] != origin:
-        _found_anew(session, found[0], found[2], f"{found[1]} is now {origin}", origin)
-    session.commit()
+        _found_anew(session, found[0], f"{found[1]} is now {origin}", origin)
+    session.commit_long()
 
 
-def _found_anew(session: Session, store: str, snapshot: int, moved: str, origin: str) -> None:
+def _found_anew(session: Session, store: str, moved: str, origin: str) -> None:
     new = secrets.token_hex(IDENTITY_BYTES)
     while new[:4] == store[:4]:  # markers carry these four digits
         new = secrets.token_hex(IDENTITY_BYTES)
     session.execute("DELETE FROM former")
-    session.execute(_KEEP, {"store": store})
-    session.execute(_KEEP_INPUTS, {"store": store})
+    session.execute(_KEPT, {"store": store})
     for table in _EMPTIED:
         session.execute(f"DELETE FROM {table}")  # noqa: S608  names of our own
-    session.execute("UPDATE override_origin SET lost = %s WHERE name IN (SELECT name FROM override)", (store,))
-    session.execute(
-        "INSERT INTO put_back VALUES (%s, %s) ON CONFLICT (lost) DO UPDATE SET snapshot = excluded.snapshot",
-        (store, snapshot),
-    )
     session.execute(
         "UPDATE head SET store = %s, number = 0, nonce = '', inputs = 0, snapshot = 0, origin = %s", (new, origin)
     )

@@ -108,8 +108,7 @@ def version(session: Session) -> int:
 def _migrate(session: Session) -> None:
     """All steps in one transaction, one planner after the other; a failing one leaves everything as it was."""
     schema = session.address.schema
-    session.execute("BEGIN")
-    session.execute("SET LOCAL statement_timeout = 0")  # a step over large tables may take its time
+    session.begin_long()
     session.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (f"fencepost {schema}",))
     if session.one("SELECT 1 FROM pg_namespace WHERE nspname = %s", (schema,)) is None:
         session.execute(f"CREATE SCHEMA {quoted(schema)}")
@@ -129,7 +128,7 @@ def _migrate(session: Session) -> None:
         "INSERT INTO schema_version VALUES (1, %s) ON CONFLICT (one) DO UPDATE SET version = excluded.version",
         (SCHEMA_VERSION,),
     )
-    session.commit()
+    session.commit_long()
 
 
 def _check_encoding(session: Session) -> None:

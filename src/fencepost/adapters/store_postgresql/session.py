@@ -5,17 +5,18 @@ from typing import Any, TypeAlias
 
 import psycopg
 from psycopg import pq
-from psycopg.rows import TupleRow
 
 from fencepost.adapters.store_postgresql.address import Address
+from fencepost.adapters.store_postgresql.bounded import SILENCE_S, BoundedConnection
 
+LONG_S = 600.0
 Params: TypeAlias = Sequence[object] | Mapping[str, object] | None
 
 
 class Session:
     """A connection in autocommit mode, and the address it leads to."""
 
-    def __init__(self, connection: psycopg.Connection[TupleRow], address: Address) -> None:
+    def __init__(self, connection: BoundedConnection, address: Address) -> None:
         self.connection = connection
         self.address = address
         self._cursor = connection.cursor(binary=True)
@@ -55,3 +56,14 @@ class Session:
         self.execute("COMMIT")
         if self._cursor.statusmessage != "COMMIT":
             raise psycopg.OperationalError(f"the transaction was undone ({self._cursor.statusmessage})")
+
+    def begin_long(self) -> None:
+        """Begin a transaction that may go over every row, once: neither side's limit on a statement ends it."""
+        self.connection.patience_s = LONG_S
+        self.execute("BEGIN")
+        self.execute("SET LOCAL statement_timeout = 0")
+
+    def commit_long(self) -> None:
+        """End such a transaction, as :meth:`commit` does."""
+        self.commit()
+        self.connection.patience_s = SILENCE_S
