@@ -1,0 +1,219 @@
+"""The table itself: made, described, tied to the store's identity, and judged.
+
+*Identity.* A table restored from a backup is a new table with the old items: its plans and overrides are old, and a
+reader that knew the lost one must be told so. So a store's identity is made of what was drawn when it was made, which
+stands in the items, *and* of the table's ARN and id, which AWS gives each table anew. Nothing has to be written to
+notice a restored table, and no order of events can miss it, but one: a process asks for ARN and id when it starts, each
+five minutes, and whenever the table was seen missing. To restore under the same name the old table must go first, which
+every process sees within a second or so; one that was stopped for just that long is told five minutes later.
+
+*Global tables.* A store needs one place where a compare-and-set is decided. In a global table with eventual consistency
+(MREC, the default) each Region decides by itself and the last writer wins: two Regions can both win. Such a table is
+refused. With strong consistency (MRSC) the trouble is gone, and everything here works on it: no transaction is used,
+which MRSC tables don't take, no TTL and no index. But identity holds the ARN, so all roles of a region must use the
+table in one and the same AWS Region. Safety at the records never rests on any replica: DNS itself is the fence, and a
+store that fell behind is a lost store, which adopts what the markers say.
+"""
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Mapping, Sequence
+from hashlib import sha256
+from typing import Any, Literal
+
+from msgspec import Struct
+
+from fencepost.adapters.store_dynamodb import faults
+from fencepost.adapters.store_dynamodb.client import Client
+from fencepost.adapters.store_dynamodb.faults import ExistsError, TableMissingError
+from fencepost.ports import Misconfigured, PortError, Unavailable
+
+KEYS = (("pk", "HASH", "S"), ("sk", "RANGE", "S"))
+MADE_WITHIN_S = 30.0
+LOOK_WHILE_MADE_S = 0.5
+DESCRIBE_EACH_S = 300.0
+IDENTITY_DIGITS = 16
+_KEY_HINT = "fencepost's tables have the keys pk and sk, both text; name another table under [store]"
+
+
+class TableFinding(Struct, frozen=True, gc=False):
+    """What is to be said of a table: ``refused`` (fencepost won't use it), ``warning`` or ``good``."""
+
+    verdict: Literal["refused", "warning", "good"]
+    what: str
+    hint: str = ""
+
+
+class Described(Struct, frozen=True, gc=False):
+    """Which table this is: AWS's name of the resource and the id of this very table."""
+
+    arn: str
+    id: str
+
+    def identity(self, drawn: str) -> str:
+        """The identity of the store that was made with ``drawn`` in it: 16 hex digits."""
+        return sha256(f"{drawn} {self.arn} {self.id}".encode()).hexdigest()[:IDENTITY_DIGITS]
+
+
+class Table:
+    """One table: described when needed, and made where there is none if ``create``."""
+
+    def __init__(self, client: Client, *, create: bool) -> None:
+        self.client = client
+        self.create = create
+        self._described: Described | None = None
+        self._described_at = 0.0
+        self._describing = asyncio.Lock()
+
+    async def described(self) -> Described:
+        """Which table this is. Raises ``Unavailable`` or ``Misconfigured``, also for a table that can't be used."""
+        async with self._describing:
+            known = self._described
+            if known is None or time.monotonic() - self._described_at >= DESCRIBE_EACH_S:
+                try:
+                    known = self._described = await self._ready()
+                    self._described_at = time.monotonic()
+                except Unavailable:
+                    if known is None:  # else requests themselves tell whether the table can be used
+                        raise
+            return known
+
+    def forget(self) -> None:
+        """The table was seen missing: the next one may be another."""
+        self._described = None
+
+    async def _ready(self) -> Described:
+        deadline = time.monotonic() + MADE_WITHIN_S
+        while True:
+            try:
+                found = await self._describe()
+            except TableMissingError:
+                if not self.create:
+                    raise faults.missing(self.client.where) from None
+                await self._make()
+                found = await self._describe_made()
+            status = found.get("TableStatus")
+            if status in ("ACTIVE", "UPDATING"):
+                refuse(found, self.client.where)
+                return Described(str(found.get("TableArn", "")), str(found.get("TableId", "")))
+            if status != "CREATING" or time.monotonic() >= deadline or not self.create:
+                raise _not_ready(str(status), self.client.where)
+            await asyncio.sleep(LOOK_WHILE_MADE_S)
+
+    async def _describe(self) -> Mapping[str, Any]:
+        found: Mapping[str, Any] = (await self.client.call("describe_table", TableName=self.client.table))["Table"]
+        return found
+
+    async def _describe_made(self) -> Mapping[str, Any]:
+        try:
+            return await self._describe()
+        except TableMissingError:  # DescribeTable may be a little behind
+            return {"TableStatus": "CREATING"}
+
+    async def _make(self) -> None:
+        with contextlib.suppress(ExistsError):  # another planner was first
+            await self.client.call(
+                "create_table",
+                TableName=self.client.table,
+                BillingMode="PAY_PER_REQUEST",
+                KeySchema=[{"AttributeName": name, "KeyType": kind} for name, kind, _ in KEYS],
+                AttributeDefinitions=[{"AttributeName": name, "AttributeType": of} for name, _, of in KEYS],
+            )
+
+
+def _not_ready(status: str, where: str) -> PortError:
+    if status == "INACCESSIBLE_ENCRYPTION_CREDENTIALS":
+        hint = "give fencepost's role the use of the table's KMS key, or enable the key"
+        return Misconfigured("the table's encryption key can't be used", where=where, hint=hint)
+    if status.startswith("ARCHIV"):
+        return Misconfigured("the table is archived", where=where, hint="restore it, or name another under [store]")
+    return Unavailable(f"the table is not ready ({status})", where=where, hint="it goes on by itself once it is ACTIVE")
+
+
+def refuse(table: Mapping[str, Any], where: str) -> None:
+    """Raise ``Misconfigured`` for a table that fencepost must not use; ``table`` is DescribeTable's answer."""
+    for finding in judged(table):
+        if finding.verdict == "refused":
+            raise Misconfigured(finding.what, where=where, hint=finding.hint)
+
+
+def judged(table: Mapping[str, Any]) -> Sequence[TableFinding]:
+    """What is to be said of a table, the worst first; ``table`` is DescribeTable's answer."""
+    found = [*_keys(table), *_replicas(table), *_protection(table), *_billing(table)]
+    order = ("refused", "warning", "good")
+    return sorted(found, key=lambda one: order.index(one.verdict))
+
+
+def _keys(table: Mapping[str, Any]) -> Sequence[TableFinding]:
+    kinds = {one.get("AttributeName"): one.get("AttributeType") for one in table.get("AttributeDefinitions", ())}
+    keys = tuple(
+        (one["AttributeName"], one["KeyType"], kinds.get(one["AttributeName"])) for one in table.get("KeySchema", ())
+    )
+    if sorted(map(str, keys)) != sorted(map(str, KEYS)):
+        return [TableFinding("refused", "this table is no fencepost store (its keys are others)", _KEY_HINT)]
+    return []
+
+
+def _replicas(table: Mapping[str, Any]) -> Sequence[TableFinding]:
+    regions = ", ".join(sorted(str(one.get("RegionName")) for one in table.get("Replicas") or ()))
+    if not regions and not table.get("GlobalTableVersion"):
+        return [TableFinding("good", "the table is in one AWS Region: its compare-and-set is decided in one place")]
+    if table.get("MultiRegionConsistency") == "STRONG":
+        return [
+            TableFinding(
+                "good",
+                f"the global table ({regions}) has strong consistency",
+                "let every role of this region use the same aws_region: a replica elsewhere counts as another store",
+            )
+        ]
+    return [
+        TableFinding(
+            "refused",
+            f"the table is a global one with eventual consistency ({regions or table.get('GlobalTableVersion')}): two"
+            " Regions could both win a compare-and-set, and one's plan would silently be lost",
+            "remove the replicas, or name a table of one Region under [store]. No replica is needed for safety: DNS"
+            " itself is the fence, and a new store adopts what stands there",
+        )
+    ]
+
+
+def _protection(table: Mapping[str, Any]) -> Sequence[TableFinding]:
+    if table.get("DeletionProtectionEnabled"):
+        return [TableFinding("good", "deletion protection is on")]
+    name = table.get("TableName", "TABLE")
+    return [
+        TableFinding(
+            "warning",
+            "deletion protection is off: one call deletes the store",
+            f"aws dynamodb update-table --table-name {name} --deletion-protection-enabled",
+        )
+    ]
+
+
+def _billing(table: Mapping[str, Any]) -> Sequence[TableFinding]:
+    if (table.get("BillingModeSummary") or {}).get("BillingMode") == "PAY_PER_REQUEST":
+        return [TableFinding("good", "capacity is on demand")]
+    provisioned = table.get("ProvisionedThroughput") or {}
+    reads, writes = provisioned.get("ReadCapacityUnits", 0), provisioned.get("WriteCapacityUnits", 0)
+    return [
+        TableFinding(
+            "warning",
+            f"capacity is provisioned: {reads} reads and {writes} writes a second; above that fencepost waits",
+            "on-demand billing needs no setting; else see docs/operating/store-dynamodb.md for what a region needs",
+        )
+    ]
+
+
+async def look_at_table(table: str, aws_region: str) -> Sequence[TableFinding]:
+    """What is to be said of a region's table, the worst first; one DescribeTable, nothing is written.
+
+    Raises ``Unavailable`` (also if there is no table) or ``Misconfigured`` (credentials, rights).
+    """
+    client = Client(table, aws_region)
+    try:
+        return judged((await client.call("describe_table", TableName=table))["Table"])
+    except TableMissingError:
+        raise faults.missing(client.where) from None
+    finally:
+        await client.close()
