@@ -235,6 +235,20 @@ class RunningRegion:
         )
         return done.stdout
 
+    def fencepost_says(self, *words: str, timeout: float = 60.0) -> str:
+        """Run a command for this region, however it ends; all that it says."""
+        done = subprocess.run(
+            [str(FENCEPOST), *words, "--config", str(self.config)],
+            cwd=self.folder,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=timeout,
+            stdin=subprocess.DEVNULL,
+            check=False,
+        )
+        return done.stdout
+
     def reopen(self, *, store: str) -> None:
         """Read region.toml again, after it was changed to this kind of store while nothing ran."""
         self.store = store
