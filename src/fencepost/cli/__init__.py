@@ -10,9 +10,9 @@ GROUPS = {
     "run": ("up", "run", "init", "check", "reload"),
     "look": ("status", "explain", "history", "plan"),
     "change": ("drain", "keep", "pause", "rollback", "repair", "withdraw", "resume"),
-    "move in": ("store copy",),
-    "prove": ("explore", "simulate"),
-    "practise": ("dev wipe",),
+    "move in": ("import", "adopt", "store copy"),
+    "prove": ("prove", "explore", "simulate"),
+    "practise": ("dev wipe", "dev route53"),
 }
 """What there is, by what people come for."""
 
@@ -33,10 +33,14 @@ COMMANDS = {
     "repair": "fencepost.cli.repair:repair",
     "withdraw": "fencepost.cli.withdraw:withdraw",
     "resume": "fencepost.cli.resume:resume",
+    "prove": "fencepost.cli.prove:prove",
     "explore": "fencepost.cli.explore:explore",
     "simulate": "fencepost.cli.simulate:simulate",
+    "import": "fencepost.cli.import_:import_",
+    "adopt": "fencepost.cli.adopt:adopt",
     "store copy": "fencepost.cli.store_copy:store_copy",
     "dev wipe": "fencepost.cli.wipe:wipe",
+    "dev route53": "fencepost.cli.dev_route53:route53",
 }
 """Each command and where it is; a module is imported when its command is called."""
 

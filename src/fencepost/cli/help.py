@@ -81,6 +81,11 @@ EXAMPLES = {
         ("resume 127.0.1.1", "end a drain or keep; a pool's or zone's name ends theirs"),
         ("resume --all", "end everything that a person placed"),
     ),
+    "prove": (
+        ("prove", "eight races at a scratch name of your own domain; asks before it writes"),
+        ("prove --yes --report races.md", "without asking; the findings as a page"),
+        ("prove --clean --name fencepost-prove-1.example.com", "removes what an interrupted run left"),
+    ),
     "explore": (
         ("explore", "every interleaving of two enactors and two planners, each fault alone"),
         ("explore --moves repair+release", "two faults together"),
@@ -91,6 +96,16 @@ EXAMPLES = {
         ("simulate --scenario race --seed 7 --write race.trace", "one walk, and what happened in it, move by move"),
         ("simulate --trace race.trace", "the same moves again, each compared"),
     ),
+    "import": (
+        ("import live example.com@192.0.2.53 --key tsig.key > region.toml", "what a server answers today, by AXFR"),
+        ("import octodns config/example.com.yaml", "from octoDNS's file, or a folder of them"),
+        ("import route53-json records.json --only api.example.com", "from what the aws command lists"),
+    ),
+    "adopt": (
+        ("adopt api.example.com", "take over records without a marker, as they stand"),
+        ("adopt --all --yes", "every endpoint that waits for it"),
+        ("plan", "which endpoints wait, and what a plan would then change"),
+    ),
     "store copy": (
         ("store copy region.toml new.toml", "the first file's store into the second's; the region may run"),
         ("store copy region.toml new.toml --json", "the same, and a document at the end"),
@@ -100,6 +115,11 @@ EXAMPLES = {
         ("dev wipe api.example.test", "delete its addresses as a careless writer would; it heals"),
         ("dev wipe api.example.test --marker", "its marker"),
         ("dev wipe api.example.test --both", "both"),
+    ),
+    "dev route53": (
+        ("dev route53 --zone example.test", "a strict Route 53 stand-in on 127.0.0.1:5380"),
+        ("dev route53 --zone example.test --dns 127.0.0.1:5353", "and dig can ask it"),
+        ("dev route53 --data route53.json --requests-per-s 0", "kept over a restart, as many requests as come"),
     ),
 }
 """Three for each command: the words after ``fencepost``, and what they do."""
@@ -121,10 +141,14 @@ ABOUT = {
     "repair": "break glass: write addresses straight to the provider",
     "withdraw": "take an endpoint out of DNS",
     "resume": "end any of these",
+    "prove": "race stale writers on your own provider, at a scratch name",
     "explore": "walk every interleaving of the deciders that ship",
     "simulate": "walk whole regions through an hour of faults, by seed",
+    "import": "a region.toml from records that exist; touches nothing",
+    "adopt": "take over records that stand; no address changes",
     "store copy": "a region's store into another, to move there",
     "dev wipe": "empty a record as a careless writer would (drills only)",
+    "dev route53": "a strict Route 53 stand-in on this machine",
 }
 
 
@@ -148,7 +172,7 @@ def overall() -> str:
     found += ["", "A regional control plane that can't empty its own front door.", ""]
     for group, names in GROUPS.items():
         for at, name in enumerate(names):
-            found.append(f"  {group if at == 0 else '':<9} {name:<10} {ABOUT[name]}")
+            found.append(f"  {group if at == 0 else '':<9} {name:<11} {ABOUT[name]}")
     found += [
         "",
         "Everywhere: --config FILE, --json, --timeout 10s, --color always|never, --help,",

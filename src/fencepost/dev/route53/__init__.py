@@ -21,7 +21,8 @@ In a test, in a thread of its own on a free port, without throttling:
 In a running event loop: ``server = Route53Server(settings)``, ``await server.start()``, ``await server.stop()``.
 """
 
+from fencepost.dev.route53.beside import main_of
 from fencepost.dev.route53.server import Route53Server, running
 from fencepost.dev.route53.settings import Fault, Route53Settings
 
-__all__ = ["Fault", "Route53Server", "Route53Settings", "running"]
+__all__ = ["Fault", "Route53Server", "Route53Settings", "main_of", "running"]

@@ -47,7 +47,8 @@ def _check_fields(change: Change) -> None:
     policies = wanted.routing()
     if wanted.set_identifier is None and policies:
         raise _wrong(change, "Missing field 'SetIdentifier'")
-    if wanted.set_identifier is not None and len(policies) != 1:
+    named = len(policies) == 1 or (not policies and change.action == "DELETE")  # see `RecordSet.matches`
+    if wanted.set_identifier is not None and not named:
         raise _wrong(change, f"Expected exactly one of {POLICIES}, but found {_number(policies)}")
     most = limits.SET_IDENTIFIER_CHARACTERS_MOST
     if wanted.set_identifier is not None and not 1 <= len(wanted.set_identifier) <= most:

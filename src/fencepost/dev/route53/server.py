@@ -44,6 +44,7 @@ class Route53Server:
         self._host = self.settings.listen.rpartition(":")[0]
         self._data = Path(self.settings.data) if self.settings.data else None
         self._names: NameServer | None = None
+        self._stopped = asyncio.Event()
         self._server: asyncio.Server | None = None
         self._connections: set[asyncio.Task[None]] = set()
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -78,6 +79,7 @@ class Route53Server:
 
     async def stop(self) -> None:
         """Stop listening and close what is open."""
+        self._stopped.set()
         if self._names is not None:
             await self._names.stop()
         if self._server is not None:
@@ -86,6 +88,10 @@ class Route53Server:
                 task.cancel()
             await asyncio.gather(*self._connections, return_exceptions=True)
             await self._server.wait_closed()
+
+    async def ended(self) -> None:
+        """Wait until it is stopped."""
+        await self._stopped.wait()
 
     def create_zone(self, name: str) -> str:
         """A hosted zone's id; made if there is none of that name. From any thread."""
@@ -188,14 +194,14 @@ def _running_loop() -> asyncio.AbstractEventLoop | None:
 
 @contextmanager
 def running(settings: Route53Settings | None = None) -> Iterator[Route53Server]:
-    """A stand-in in a thread of its own, ended with the block. Raises OSError if it can't listen."""
+    """A stand-in in a thread of its own, ended with the block. Raises what `start` does."""
     server, loop = Route53Server(settings), asyncio.new_event_loop()
-    stop, ready, failed = asyncio.Event(), threading.Event(), list[OSError]()
+    stop, ready, failed = asyncio.Event(), threading.Event(), list[Exception]()
 
     async def serve() -> None:
         try:
             await server.start()
-        except OSError as error:
+        except (OSError, ValueError) as error:
             failed.append(error)
             return
         finally:
