@@ -1,0 +1,202 @@
+"""``fencepost prove``: race a stale writer, and seven more, on a scratch name of one's own domain.
+
+It writes to the real provider, so it asks before, writes only at two names that are nobody's, and takes them away
+again whatever happens: also on Ctrl-C, on SIGTERM and where a race goes wrong. What it couldn't take away is named,
+with the line that does it.
+"""
+
+import asyncio
+import json as json_text
+import secrets
+import signal
+import time
+from collections.abc import Awaitable
+from contextlib import suppress
+from pathlib import Path
+from typing import TypeVar
+
+from fencepost import __version__, proving
+from fencepost.cli.errors import INTERRUPTED, REFUSED, code_of, words_of
+from fencepost.cli.flags import Config, Json, Timeout, Yes, agree, duration
+from fencepost.cli.terminal import note, say, styled
+from fencepost.core.instant import SECOND
+from fencepost.core.names import longest_domain, normalise
+from fencepost.ports import DnsPort, Misconfigured, PortError, Unavailable
+from fencepost.proving.report import verdict
+from fencepost.proving.scene import LABEL, Scene
+from fencepost.settings import Region
+
+T = TypeVar("T")
+
+
+def prove(
+    *,
+    name: str | None = None,
+    report: str | None = None,
+    clean: bool = False,
+    yes: Yes = False,
+    timeout: Timeout = "15s",
+    config: Config = None,
+    json: Json = False,
+) -> int:
+    """Race writers on a scratch name of your own domain: does your provider refuse what it must?
+
+    Parameters
+    ----------
+    name
+        The scratch name, fencepost-prove-….DOMAIN; drawn if left out. Nothing may stand there.
+    report
+        Write what was found as Markdown into this file.
+    clean
+        Run no race; remove what an earlier run left at --name.
+    """
+    from fencepost.cli.regions import refuse_unstarted, region_of
+
+    region = region_of(config, forgiving=True)
+    refuse_unstarted(region)
+    if clean and name is None:
+        raise Misconfigured("--clean needs the name that was left", hint="fencepost prove --clean --name …")
+    if report is not None and not Path(report).parent.is_dir():
+        raise Misconfigured("its folder is not there", where=f"--report {report}", hint="make the folder first")
+    run = Run(region, *scratch(region, name), patience_s=duration(timeout, "--timeout") / SECOND)
+    if not clean:
+        for line in run.intent():
+            note(line)
+        agree("Write there?", yes=yes)
+    return run.told(clean=clean, report=report, as_json=json)
+
+
+def scratch(region: Region, name: str | None) -> tuple[str, tuple[str, str]]:
+    """The domain and the two scratch names. Raises ``Misconfigured``."""
+    asked = name or f"{LABEL}{secrets.token_hex(3)}.{region.dns.domains[0]}"
+    hint = f"{LABEL}1.{region.dns.domains[0]}, or no --name"
+    try:
+        full = normalise(asked)
+        names = proving.scratch_names(full)
+    except ValueError as error:
+        raise Misconfigured(str(error), where=asked, hint=hint) from None
+    domain = longest_domain(full, region.dns.domains)
+    if domain is None:
+        raise Misconfigured(f"is in no domain of this region ({', '.join(region.dns.domains)})", where=asked, hint=hint)
+    if taken := {each.name for each in region.endpoints} & set(names):
+        raise Misconfigured("is an endpoint of this region", where=sorted(taken)[0], hint="take another --name")
+    return domain, names
+
+
+class Run:
+    """One run: what it is about, what it found, and what is left."""
+
+    def __init__(self, region: Region, domain: str, names: tuple[str, str], *, patience_s: float) -> None:
+        from fencepost.settings.providers import PROVIDERS
+
+        self.region, self.domain, self.names, self._patience_s = region, domain, names, patience_s
+        place = region.dns.place
+        self.provider = PROVIDERS[region.dns.provider].label + (f" at {place}" if place else "")
+        self.races: list[proving.Race] = []
+        self.remains: tuple[str, ...] = ()
+        self.touched = False
+        self.error: PortError | None = None
+        self.interrupted = False
+
+    def intent(self) -> list[str]:
+        """What it is about to do, before it asks."""
+        return [
+            f"{self.provider} · {self.domain}: {len(proving.RACES)} races at {self.names[0]}",
+            f"and {self.names[1].partition('.')[0]}: at most {proving.WRITES} requests to write, half of them to be"
+            " refused;",
+            "addresses of 192.0.2.0/24, which is nobody's; both names are removed afterwards, markers included.",
+        ]
+
+    def told(self, *, clean: bool, report: str | None, as_json: bool) -> int:
+        """Run it and say what came of it; the exit code."""
+        try:
+            asyncio.run(self._work(clean=clean))
+        except KeyboardInterrupt:
+            self.interrupted = True
+            if not self.remains and self.touched:
+                self.remains = (f"{' and '.join(self.names)}: perhaps, for removing was interrupted too",)
+        whole = len(self.races) == len(proving.RACES)
+        last = verdict(self.races, whole=whole)
+        about = {
+            "provider": self.provider,
+            "domain": self.domain,
+            "name": self.names[0],
+            "second": self.names[1],
+            "version": __version__,
+            "at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        }
+        document = proving.document(about, self.races, self.remains, whole=whole)
+        if report is not None and not clean:
+            Path(report).write_text(proving.markdown(document, last))
+        if as_json:
+            say(json_text.dumps(document | self._trouble()))
+        elif not clean and (self.races or self.error is None):
+            say(styled(last, "green" if document["held"] else "red"))
+        self._say_rest(clean=clean, as_json=as_json)
+        if self.interrupted:
+            return INTERRUPTED
+        if self.error is not None and all(race.held for race in self.races):
+            return code_of(self.error)
+        return REFUSED if self.remains or not all(race.held for race in self.races) else 0
+
+    def _trouble(self) -> dict[str, object]:
+        error = self.error
+        if error is None:
+            return {}
+        kind = type(error).__name__.lower()
+        return {"error": {"kind": kind, "what": error.what, "where": error.where, "hint": error.hint}}
+
+    def _say_rest(self, *, clean: bool, as_json: bool) -> None:
+        """What remains, and what went wrong."""
+        for line in self.remains:
+            note(f"remains: {line}")
+        if self.remains:
+            note(f"  remove   fencepost prove --clean --name {self.names[0]}    or by your provider's own means")
+        elif (self.touched or clean) and not as_json and self.error is None:
+            say(f"nothing stands at {self.names[0]} and {self.names[1].partition('.')[0]}")
+        if self.error is not None and not as_json:
+            note(words_of(self.error))
+
+    async def _work(self, *, clean: bool) -> None:
+        scene = Scene(self._open, self.names, self._within)
+        task = asyncio.current_task()
+        assert task is not None  # noqa: S101  it runs in one
+        with suppress(NotImplementedError):
+            asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
+        try:
+            if not clean:
+                await scene.refuse_used()
+                self.touched = True
+                await self._race(scene)
+        except PortError as error:
+            self.error = error
+        except asyncio.CancelledError:
+            self.interrupted = True
+            note("interrupted: removing what was written (again ends it at once)")
+        finally:
+            if self.touched or clean:
+                doubtful = self.interrupted or isinstance(self.error, Unavailable)
+                self.remains = await proving.clean(scene.reader, self.names, self._within, settle=doubtful)
+            await scene.close()
+
+    async def _race(self, scene: Scene) -> None:
+        for play in proving.RACES:
+            race = await play(scene)
+            self.races.append(race)
+            word = styled("held    ", "green") if race.held else styled("NOT HELD", "red")
+            note(f" {word}  {race.name}: {race.asks}")
+            for line in filter(None, (race.said, race.found)):
+                note(f"           {line}")
+
+    def _open(self) -> DnsPort:
+        from fencepost import assembly
+
+        return assembly.open_dns(self.region)[self.domain]
+
+    async def _within(self, call: Awaitable[T], /) -> T:
+        try:
+            async with asyncio.timeout(self._patience_s):
+                return await call
+        except TimeoutError:
+            hint = "a longer --timeout waits longer"
+            raise Unavailable(f"no answer within {self._patience_s:g} s", where=self.provider, hint=hint) from None

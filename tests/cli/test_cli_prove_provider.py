@@ -1,0 +1,175 @@
+"""``fencepost prove`` as a person calls it: on a server, interrupted, refused, and with its server gone."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import dns.message
+import dns.query
+import pytest
+from called import FENCEPOST, call
+from servers import DOMAIN, KEY_NAME, KEY_SECRET, Served, embedded, free_port
+
+NAME = f"fencepost-prove-1.{DOMAIN}"
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """One server for the module."""
+    with embedded(tmp_path_factory.mktemp("server")) as running:
+        yield running
+
+
+@pytest.fixture
+def folder(tmp_path: Path, served: Served) -> Path:
+    """A folder with the region.toml of a region on that server, which never ran."""
+    return region(tmp_path, served.port)
+
+
+def region(folder: Path, port: int) -> Path:
+    """Write region.toml and its key."""
+    (folder / "tsig.key").write_text(f"hmac-sha256:{KEY_NAME}:{KEY_SECRET}")
+    (folder / "tsig.key").chmod(0o600)
+    (folder / "region.toml").write_text(
+        '[region]\nname = "eu-1"\n'
+        f'[dns]\nprovider = "rfc2136"\nserver = "127.0.0.1:{port}"\ndomain = "{DOMAIN}"\n'
+        'key = { file = "tsig.key" }\n'
+        '[pool.api]\nprobe = "http://:8080/healthz"\n[pool.api.targets]\na = ["192.0.2.10"]\n'
+        f'[[endpoint]]\nname = "api.{DOMAIN}"\npool = "api"\n'
+    )
+    return folder
+
+
+def stands(served: Served, name: str, kind: str = "ANY") -> list[str]:
+    """What the server answers for a name."""
+    answer = dns.query.udp(dns.message.make_query(name, kind), "127.0.0.1", 5, served.port)
+    return [rrset.to_text() for rrset in answer.answer]
+
+
+def nothing_left(served: Served) -> bool:
+    """Whether both scratch names are gone, markers included."""
+    names = (NAME, f"_fencepost.{NAME}", NAME.replace("-1.", "-1-b."), f"_fencepost.{NAME.replace('-1.', '-1-b.')}")
+    return not any(stands(served, name, kind) for name in names for kind in ("A", "TXT"))
+
+
+def test_held_with_a_report(folder: Path, served: Served) -> None:
+    """Exit 0: what it will do, each refusal as received, the verdict, a page; and nothing is left."""
+    done = call("prove", "--name", NAME, "--yes", "--report", "races.md", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert f"RFC 2136 at 127.0.0.1:{served.port} · {DOMAIN}: 8 races at {NAME}" in done.stderr
+    assert "held      a stale writer" in done.stderr
+    assert "           NXRRSET" in done.stderr
+    assert done.stdout.startswith("held here: 8 of 8")
+    assert f"nothing stands at {NAME}" in done.stdout
+    assert "| a second creator |" in (folder / "races.md").read_text()
+    assert nothing_left(served)
+
+
+def test_document(folder: Path, served: Served) -> None:
+    """--json: one document, with a drawn name."""
+    done = call("prove", "--yes", "--json", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    document = json.loads(done.stdout)
+    assert document["schema"] == "fencepost.prove/1"
+    assert document["held"] is True
+    assert document["remains"] == []
+    assert document["name"].startswith("fencepost-prove-")
+    assert {race["said"] for race in document["races"]} >= {"YXRRSET", "NXRRSET"}
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+def test_interrupted(folder: Path, served: Served, how: signal.Signals) -> None:
+    """Ctrl-C, or a TERM, in the middle: 130, the result so far, and both names are removed all the same."""
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("FENCEPOST_")}
+    words = [str(FENCEPOST), "prove", "--name", NAME, "--yes"]
+    running = subprocess.Popen(
+        words,
+        cwd=folder,
+        env=clean,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert running.stderr is not None
+    while "a second creator" not in running.stderr.readline():
+        assert running.poll() is None
+    running.send_signal(how)
+    out, said = running.communicate(timeout=30)
+    assert running.returncode == 130, (out, said)
+    assert "interrupted: removing what was written" in said
+    assert "unfinished" in out
+    assert nothing_left(served)
+
+
+def test_asks_first(folder: Path, served: Served) -> None:
+    """Nobody is there to say yes: exit 2, what it would do, nothing written."""
+    done = call("prove", "--name", NAME, cwd=folder)
+    assert done.returncode == 2
+    assert "half of them to be refused" in done.stderr
+    assert "add --yes" in done.stderr
+    assert nothing_left(served)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--name", f"api.{DOMAIN}"), 'must begin with "fencepost-prove-"'),
+        (("--name", "fencepost-prove-1.example.org"), "is in no domain of this region"),
+        (("--clean",), "--clean needs the name"),
+        (("--report", "nowhere/x.md"), "its folder is not there"),
+        (("--name", "fencepost-prove-1..x"), "empty label"),
+    ],
+)
+def test_usage(folder: Path, words: tuple[str, ...], said: str) -> None:
+    """What can't be meant is refused before anything is asked or written."""
+    done = call("prove", "--yes", *words, cwd=folder)
+    assert done.returncode == 2
+    assert said in done.stderr
+
+
+def test_used_name_and_clean(folder: Path, served: Served) -> None:
+    """What an earlier run left is refused as used, and --clean takes it away; another's is left (exit 1)."""
+    from dns.tsigkeyring import from_text
+    from dns.update import UpdateMessage
+
+    def put(address: str) -> None:
+        update = UpdateMessage(DOMAIN, keyring=from_text({KEY_NAME: KEY_SECRET}))
+        update.replace(f"{NAME}.", 30, "A", address)
+        dns.query.tcp(update, "127.0.0.1", 5, served.port)
+
+    put("192.0.2.77")
+    done = call("prove", "--name", NAME, "--yes", cwd=folder)
+    assert done.returncode == 1
+    assert "records stand at this name already" in done.stderr
+    assert stands(served, NAME, "A")
+    done = call("prove", "--clean", "--name", NAME, cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert nothing_left(served)
+    put("198.51.100.7")
+    done = call("prove", "--clean", "--name", NAME, "--json", cwd=folder)
+    assert done.returncode == 1
+    assert json.loads(done.stdout)["remains"] == [f"{NAME}: A 198.51.100.7 (not what a race wrote)"]
+    assert stands(served, NAME, "A")
+
+
+def test_no_server(tmp_path: Path) -> None:
+    """Nobody answers: exit 3, and no word about races or remains."""
+    done = call("prove", "--yes", "--json", cwd=region(tmp_path, free_port()))
+    assert done.returncode == 3
+    document = json.loads(done.stdout)
+    assert document["error"]["kind"] == "unavailable"
+    assert document["held"] is None
+    assert document["remains"] == []
+
+
+def test_no_answer_in_time(tmp_path: Path) -> None:
+    """A server that takes the connection and says nothing: exit 3 within --timeout."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        done = call("prove", "--yes", "--timeout", "500ms", cwd=region(tmp_path, silent.getsockname()[1]))
+    assert done.returncode == 3
+    assert "no answer within" in done.stderr
