@@ -12,7 +12,7 @@ import sqlite3
 import subprocess
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -143,13 +143,16 @@ PDNS_SCHEMA = Path("/usr/share/doc/pdns-backend-sqlite3/schema.sqlite3.sql")
 
 
 @contextmanager
-def powerdns(directory: Path, *, zone: str = ZONE, options: str = "") -> Iterator[Served]:
-    """A PowerDNS primary on its SQLite backend; ``options`` are further lines of its configuration."""
+def powerdns(
+    directory: Path, *, zone: str = ZONE, options: str = "", meta: Mapping[str, tuple[str, ...]] | None = None
+) -> Iterator[Served]:
+    """A PowerDNS primary on its SQLite backend; ``options`` are further lines of its configuration, ``meta`` other
+    values of the domain's metadata."""
     program = shutil.which("pdns_server", path="/usr/sbin:/usr/bin:/usr/local/sbin")
     if program is None or not PDNS_SCHEMA.exists():
         pytest.skip("PowerDNS is not installed (Debian: apt-get install pdns-server pdns-backend-sqlite3)")
     served = Served("powerdns", free_port(), free_port(), str(directory))
-    _fill_powerdns(directory / "pdns.sqlite3", zone, served.notify_port)
+    _fill_powerdns(directory / "pdns.sqlite3", zone, _powerdns_meta(served) | dict(meta or {}))
     (directory / "pdns.conf").write_text(f"""
 local-address=127.0.0.1
 local-port={served.port}
@@ -174,7 +177,19 @@ distributor-threads=1
         yield served
 
 
-def _fill_powerdns(path: Path, zone: str, notify_port: int) -> None:
+def _powerdns_meta(served: Served) -> dict[str, tuple[str, ...]]:
+    """Who may do what in the domain, how its serial rises, who is told."""
+    return {
+        "TSIG-ALLOW-DNSUPDATE": (KEY_NAME,),
+        "ALLOW-DNSUPDATE-FROM": ("127.0.0.0/8",),
+        "TSIG-ALLOW-AXFR": (KEY_NAME, READER),
+        "SOA-EDIT-DNSUPDATE": ("INCREASE",),
+        "NOTIFY-DNSUPDATE": ("1",),
+        "ALSO-NOTIFY": (f"127.0.0.1:{served.notify_port}",),
+    }
+
+
+def _fill_powerdns(path: Path, zone: str, meta: Mapping[str, tuple[str, ...]]) -> None:
     """The database, as ``pdnsutil`` would have made it: one domain, two keys, who may do what."""
     rows = []
     owner = DOMAIN
@@ -200,15 +215,7 @@ def _fill_powerdns(path: Path, zone: str, notify_port: int) -> None:
         db.execute("insert into domains (id, name, type, notified_serial) values (1, ?, 'MASTER', 1)", (DOMAIN,))
         for key in (KEY_NAME, READER):
             db.execute("insert into tsigkeys (name, algorithm, secret) values (?, 'hmac-sha256', ?)", (key, KEY_SECRET))
-        for kind, content in (
-            ("TSIG-ALLOW-DNSUPDATE", KEY_NAME),
-            ("ALLOW-DNSUPDATE-FROM", "127.0.0.0/8"),
-            ("TSIG-ALLOW-AXFR", KEY_NAME),
-            ("TSIG-ALLOW-AXFR", READER),
-            ("SOA-EDIT-DNSUPDATE", "INCREASE"),
-            ("NOTIFY-DNSUPDATE", "1"),
-            ("ALSO-NOTIFY", f"127.0.0.1:{notify_port}"),
-        ):
+        for kind, content in ((kind, content) for kind, contents in meta.items() for content in contents):
             db.execute("insert into domainmetadata (domain_id, kind, content) values (1, ?, ?)", (kind, content))
         db.executemany(
             "insert into records (domain_id, name, type, content, ttl, prio, auth) values (?, ?, ?, ?, ?, ?, ?)", rows

@@ -4,6 +4,7 @@ Its database backends give no incremental transfers: a question for one is answe
 contract runs twice, the second time with each write verified by asking for the names it wrote.
 """
 
+import socket
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,9 +21,12 @@ from dns_contract import DnsContract
 from dns_scene import DOMAIN, change, standing
 from dns_stages import ServerStage
 from relay import Relay
-from servers import KEY_NAME, KEY_SECRET, Served, powerdns
+from servers import KEY_NAME, KEY_SECRET, READER, Served, powerdns
 
 from fencepost.adapters import dns_rfc2136
+from fencepost.adapters.dns_notify import Listener
+from fencepost.adapters.dns_signature import Signer, Unverified
+from fencepost.adapters.dns_wire import name_to_wire
 from fencepost.core.zone import Live
 from fencepost.ports import Refused, Unavailable
 
@@ -169,3 +173,51 @@ def test_a_locked_database_is_an_unknown_outcome_and_passes(stage: ServerStage) 
         assert await port.commit((held,))
 
     stage.run(act)
+
+
+def test_a_serial_by_the_clock_hides_changes_and_the_fence_holds(tmp_path: Path) -> None:
+    """SOA-EDIT-DNSUPDATE = EPOCH gives two changes within a second one serial (so the documents say INCREASE). What a
+    reader misses so it can't overwrite: the write is refused, and then the whole domain is read."""
+    with powerdns(tmp_path, meta={"SOA-EDIT-DNSUPDATE": ("EPOCH",)}) as running:
+        stage = ServerStage(running)
+
+        async def act() -> None:
+            reader = stage.port()
+            for number in range(10, 100, 3):
+                await stage.hand(standing(NAME, number, "192.0.2.1"))
+                await reader.read()
+                await stage.hand(standing(NAME, number + 1, "192.0.2.2"))
+                if not await reader.read():
+                    break  # both came within one second
+            assert reader.live(NAME) == standing(NAME, number, "192.0.2.1"), "missed"
+            assert not await reader.commit((change(reader.live(NAME), number + 2, "192.0.2.3"),))
+            assert await reader.read() == (NAME,)
+            assert reader.live(NAME) == standing(NAME, number + 1, "192.0.2.2")
+
+        stage.run(act)
+
+
+@pytest.mark.parametrize(("keys", "taken"), [((KEY_NAME, READER), True), ((READER, KEY_NAME), False)])
+def test_notify_is_signed_with_the_first_key_that_may_transfer(
+    tmp_path: Path, keys: tuple[str, ...], taken: bool
+) -> None:
+    """PowerDNS signs its NOTIFY with the first TSIG-ALLOW-AXFR key (``send-signed-notify``). If that isn't ours it
+    isn't taken, and the change is seen when the serial is asked for, each second."""
+    with (
+        powerdns(tmp_path, meta={"TSIG-ALLOW-AXFR": keys}) as running,
+        socket.socket(type=socket.SOCK_DGRAM) as told,
+    ):
+        told.bind(("127.0.0.1", running.notify_port))
+        told.settimeout(30)
+        stage = ServerStage(running)
+        stage.run(lambda: stage.hand(standing(NAME, 1, "192.0.2.1")))
+        wire = told.recv(4096)
+        message = dns.message.from_wire(wire, keyring=False)
+        assert message.opcode() == dns.opcode.NOTIFY
+        assert str(message.keyname).rstrip(".") == keys[0]
+        ours = Listener(("127.0.0.1", 0), name_to_wire(DOMAIN), Signer(KEY_NAME, "hmac-sha256", KEY_SECRET))
+        if taken:
+            assert ours._answer(wire)[:2] == wire[:2]
+        else:
+            with pytest.raises(Unverified):
+                ours._answer(wire)
