@@ -83,7 +83,7 @@ zone "{DOMAIN}" {{
   also-notify {{ 127.0.0.1 port {served.notify_port}; }}; {extra}
 }};
 """)
-    with _running([program, "-g", "-n", "1", "-c", str(directory / "named.conf")], directory, served.port):
+    with running([program, "-g", "-n", "1", "-c", str(directory / "named.conf")], directory, served.port):
         yield served
 
 
@@ -135,7 +135,7 @@ zone:
     journal-content: changes
     journal-max-usage: 32M
 """)
-    with _running([program, "-c", str(directory / "knot.conf")], directory, served.port):
+    with running([program, "-c", str(directory / "knot.conf")], directory, served.port):
         yield served
 
 
@@ -173,7 +173,7 @@ daemon=no
 distributor-threads=1
 {options}
 """)
-    with _running([program, f"--config-dir={directory}"], directory, served.port):
+    with running([program, f"--config-dir={directory}"], directory, served.port):
         yield served
 
 
@@ -255,13 +255,13 @@ def embedded(directory: Path) -> Iterator[Served]:
 
 
 @contextmanager
-def _running(command: list[str], directory: Path, port: int) -> Iterator[None]:
-    """The process, once it answers, until it is ended; its log is in ``directory``."""
+def running(command: list[str], directory: Path, port: int, domain: str = DOMAIN) -> Iterator[None]:
+    """The process, once it answers for the domain, until it is ended; its log is in ``directory``."""
     log = directory / "server.log"
     with log.open("wb") as output:
         process = subprocess.Popen(command, stdout=output, stderr=output, cwd=directory)
     try:
-        _wait_until_answers(process, port, log)
+        _wait_until_answers(process, port, log, domain)
         yield
     finally:
         process.terminate()
@@ -272,9 +272,10 @@ def _running(command: list[str], directory: Path, port: int) -> Iterator[None]:
             process.wait()
 
 
-def _wait_until_answers(process: subprocess.Popen[bytes], port: int, log: Path) -> None:
+def _wait_until_answers(process: subprocess.Popen[bytes], port: int, log: Path, domain: str) -> None:
     """Until the server answers for the domain with authority."""
-    question = b"\0\1\0\0\0\1\0\0\0\0\0\0\7example\4test\0\0\6\0\1"
+    labels = b"".join(bytes((len(label),)) + label.encode() for label in domain.split("."))
+    question = b"\0\1\0\0\0\1\0\0\0\0\0\0" + labels + b"\0\0\6\0\1"
     until = time.monotonic() + STARTS_WITHIN_S
     with socket.socket(type=socket.SOCK_DGRAM) as asker:
         asker.settimeout(0.1)

@@ -51,7 +51,7 @@ _MISCONFIGURED = {
     NXDOMAIN: ("it doesn't know {domain}", "name the primary under [dns] server"),
     NOTIMP: (
         "it doesn't do this at all",
-        "turn updates on there (PowerDNS: dnsupdate=yes), or name another server under [dns] server",
+        "turn updates on there, or name another server under [dns] server",
     ),
 }
 

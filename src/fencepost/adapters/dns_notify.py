@@ -4,8 +4,8 @@ A NOTIFY says nothing but "look": what changed is learnt by asking for the seria
 the primary, and not even that more than 20 times a second. It is answered with its own question and the reply bit,
 never longer than it was. One that is signed with our key gets a signed answer; one signed otherwise gets none.
 
-BIND, PowerDNS (signed) and our own server send it over UDP, Knot over TCP, so both are listened to, on one port. A TCP connection carries
-one message, within two seconds, and there are never more than eight.
+BIND, PowerDNS (signed) and our own server send it over UDP, Knot over TCP, so both are listened to, on one port. A TCP
+connection carries one message, within two seconds, and there are never more than eight.
 """
 
 import asyncio
