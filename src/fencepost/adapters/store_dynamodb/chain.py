@@ -16,7 +16,7 @@ import msgspec
 from msgspec import Struct
 
 from fencepost.adapters.store_dynamodb import faults
-from fencepost.adapters.store_dynamodb.blobs import Blobs
+from fencepost.adapters.store_dynamodb.blobs import NOTHING, Blobs
 from fencepost.adapters.store_dynamodb.client import Client
 from fencepost.adapters.store_dynamodb.items import Item, body, key, packed, padded, text
 from fencepost.adapters.store_dynamodb.root import Root
@@ -28,8 +28,11 @@ BODY_EACH = 500
 """So many plans are walked at most; then a body names them all."""
 HEADERS_KEPT = 2000
 """A reader that is further behind is given every endpoint's row."""
+REMEMBERED = 20_000
+"""From so many plans on a process reads the body anew when there is another one."""
 
 _decode_names = msgspec.json.Decoder(list[str]).decode
+encode_chain = msgspec.msgpack.encode
 decode_chain = msgspec.msgpack.Decoder(dict[int, str]).decode
 
 
@@ -64,6 +67,7 @@ class Chain:
         self._plans: dict[int, str] = {}
         self._of = ""
         self._tip = (0, "")
+        self._body = NOTHING
 
     async def at(self, root: Root) -> Mapping[int, str]:
         """The nonce of each plan in the chain, by number, as of a root. Raises :class:`~.blobs.GoneError`."""
@@ -71,10 +75,12 @@ class Chain:
         if (self._of, self._tip) == (root.identity, tip):
             return self._plans
         known = self._plans if self._of == root.identity and self._tip[0] <= root.number else None
+        if len(self._plans) > REMEMBERED and self._body != root.chain:
+            known = None  # the body may have been shortened since
         walked = None if known is None else await self.walk(root, self._tip)
         if walked is None:
             stored = await self._blobs.read(root.chain)
-            known = decode_chain(stored) if stored else {}
+            known, self._body = decode_chain(stored) if stored else {}, root.chain
             base = max(known.items(), default=(0, ""))
             walked = await self.walk(root, base)
             if walked is None:
@@ -106,7 +112,7 @@ class Chain:
 
     async def body(self, root: Root, head: Head) -> bytes:
         """The body that names all plans up to a head which is about to follow a root's."""
-        return msgspec.msgpack.encode({**await self.at(root), head.number: head.nonce})
+        return encode_chain({**await self.at(root), head.number: head.nonce})
 
     async def forget_headers(self, root: Root) -> None:
         """Delete the headers that no reader needs."""

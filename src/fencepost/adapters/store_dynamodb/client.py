@@ -42,6 +42,7 @@ class Client:
         self.aws_region = aws_region
         self.where = f"DynamoDB table {table}" + (f" in {aws_region}" if aws_region else "")
         self._stack = AsyncExitStack()
+        self._old: list[AsyncExitStack] = []
         self._made: Any = None
         self._making = asyncio.Lock()
         self._under_way = 0
@@ -60,10 +61,10 @@ class Client:
         while True:
             try:
                 return await self._sent(operation, arguments)
-            except Exception as error:
+            except faults.REQUEST_ERRORS as error:
                 kind, code = faults.kind_of(error), faults.code_of(error)
                 if code == "ConditionalCheckFailedException":
-                    raise ConditionError(getattr(error, "response", {}).get("Item")) from error
+                    raise ConditionError(faults.item_of(error)) from error
                 if code == "ResourceInUseException":
                     raise ExistsError from error
                 if code == "ResourceNotFoundException":
@@ -73,7 +74,7 @@ class Client:
                     raise LostError(problem) from error
                 if kind is Kind.FINAL or time.monotonic() >= deadline:
                     if faults.blames_credentials(error):
-                        await self._forget()
+                        self._forget()
                     raise problem from error
             await asyncio.sleep(random.uniform(0, pause))  # noqa: S311  nothing secret about it
             pause = min(pause * 2, PAUSE_MOST_S)
@@ -97,15 +98,21 @@ class Client:
     async def _client(self) -> Any:
         async with self._making:
             if self._made is None:
+                if self._under_way <= 1:  # nobody but us
+                    await self._close_old()
                 self._made = await self._stack.enter_async_context(made(self.aws_region))
             return self._made
 
-    async def _forget(self) -> None:
-        async with self._making:
-            self._made = None
-            stack, self._stack = self._stack, AsyncExitStack()
-        with contextlib.suppress(Exception):
-            await stack.aclose()
+    def _forget(self) -> None:
+        """Make the next request with a new client; the old one may be in use still, and is closed later."""
+        self._made = None
+        self._old.append(self._stack)
+        self._stack = AsyncExitStack()
+
+    async def _close_old(self) -> None:
+        while self._old:
+            with contextlib.suppress(*faults.REQUEST_ERRORS):
+                await self._old.pop().aclose()
 
     async def at_rest(self, work: Callable[[], None]) -> None:
         """Run something while no request is under way."""
@@ -118,7 +125,8 @@ class Client:
 
     async def close(self) -> None:
         """Let go of the connections; the next call would open them again."""
-        await self._forget()
+        self._forget()
+        await self._close_old()
 
     async def get(self, partition: str, sort: str) -> Item | None:
         """One item, as of now (strongly consistent)."""
@@ -243,8 +251,8 @@ async def _patience(where: str, operation: str) -> AsyncIterator[None]:
 
 def made(aws_region: str) -> Any:
     """An aiobotocore client of DynamoDB, to be entered. The endpoint is botocore's own (AWS_ENDPOINT_URL_DYNAMODB)."""
-    from aiobotocore.config import AioConfig  # type: ignore[import-untyped]
-    from aiobotocore.session import get_session  # type: ignore[import-untyped]
+    from aiobotocore.config import AioConfig
+    from aiobotocore.session import get_session
 
     config = AioConfig(
         connect_timeout=CONNECT_S,

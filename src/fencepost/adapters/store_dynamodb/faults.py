@@ -11,7 +11,7 @@ import enum
 from collections.abc import Mapping
 from typing import Any
 
-from botocore import exceptions as boto  # type: ignore[import-untyped]
+from botocore import exceptions as boto
 
 from fencepost.ports import Misconfigured, PortError, Unavailable
 
@@ -46,6 +46,10 @@ _CREDENTIALS = frozenset({
 _DENIED = frozenset({"AccessDeniedException", "AccessDenied", "NotAuthorized", "UnauthorizedOperation"})
 _UNREACHED = (boto.EndpointConnectionError, boto.ConnectTimeoutError, boto.ProxyConnectionError)
 _SILENT = (boto.HTTPClientError, boto.IncompleteReadError, boto.ResponseStreamingError, OSError, TimeoutError)
+
+
+REQUEST_ERRORS = (boto.ClientError, boto.BotoCoreError, OSError, TimeoutError)
+"""All that a request can raise; anything else is a mistake of ours."""
 
 
 class Kind(enum.Enum):
@@ -85,6 +89,12 @@ def code_of(error: BaseException) -> str:
     if isinstance(error, boto.ClientError):
         return str(error.response.get("Error", {}).get("Code", ""))
     return ""
+
+
+def item_of(error: BaseException) -> Mapping[str, Any] | None:
+    """What stands where a condition didn't hold, if it was asked for."""
+    item: Mapping[str, Any] | None = error.response.get("Item") if isinstance(error, boto.ClientError) else None
+    return item
 
 
 def status_of(error: BaseException) -> int:

@@ -18,7 +18,7 @@ import msgspec
 from msgspec import structs
 
 from fencepost.adapters.store_dynamodb import faults
-from fencepost.adapters.store_dynamodb.chain import BODY_EACH, Chain, Header, header_items
+from fencepost.adapters.store_dynamodb.chain import BODY_EACH, Chain, Header, encode_chain, header_items
 from fencepost.adapters.store_dynamodb.client import Client, at_once
 from fencepost.adapters.store_dynamodb.inputs import InputTables
 from fencepost.adapters.store_dynamodb.items import ALL_SHARDS, Item, body, key, packed, padded, shard, text
@@ -28,6 +28,8 @@ from fencepost.ports import PortError, Unavailable
 
 NONCE_BYTES = 8
 ROUNDS_MOST = 20
+PLANS_KEPT = 10_000
+"""Plans of which no row is left are remembered so far back."""
 ROW, OLD = "row", "old"
 _REPEATED = ("content", "digest", "families", "store", "nonce", "by", "reason")
 
@@ -158,6 +160,28 @@ class Plans:
         """Every kept row of an endpoint, newest first."""
         root = await self.roots.read()
         return self._read([item for _, _, item in await self.items_of(name, root)])
+
+    async def shorten_chain(self, seen: Root, with_rows: frozenset[int]) -> None:
+        """Forget plans of which no row is left, once there are many.
+
+        ``with_rows`` are the plans that had rows after ``seen`` was read. Rows come before their plan's head, so a plan
+        up to ``seen`` that isn't among them will have none.
+        """
+
+        async def work(root: Root) -> tuple[Root | None, None]:
+            chain = await self.chain.at(root)
+            recent = sorted(chain)[-PLANS_KEPT:][0] if chain else 0
+            kept = {
+                number: nonce
+                for number, nonce in chain.items()
+                if number >= recent or number > seen.number or number in with_rows
+            }
+            if len(kept) + PLANS_KEPT // 2 > len(chain) or root.identity != seen.identity:
+                return None, None
+            blob = await self.inputs.blob(root, encode_chain(kept), "the chain")
+            return structs.replace(root, since_chain=0, chain=blob), None
+
+        await self.inputs.change(work)
 
     def place(self, item: Item) -> tuple[str, int, str]:
         """A row item's name, plan number and nonce. Raises ``Misconfigured``."""

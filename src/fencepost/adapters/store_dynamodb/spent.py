@@ -66,9 +66,14 @@ class SpentRows:
                 self._as_of = (root.identity, tip)
                 return
         self._looked_at_all = time.monotonic()
-        self._old = Counter(self._plans.place(item)[0] for item in await self._plans.all_rows(OLD, names="pk, sk"))
-        await self._move(root, await self._plans.all_rows(ROW))
+        rows = await self._plans.all_rows(ROW)  # first: another janitor moves from there to the old ones
+        old = await self._plans.all_rows(OLD, names="pk, sk")
+        places = [self._plans.place(item) for item in old]
+        self._old = Counter(name for name, _, _ in places)
+        await self._move(root, rows)
         await self._sweep(root)
+        with_rows = frozenset(number for _, number, _ in [*places, *map(self._plans.place, rows)])
+        await self._plans.shorten_chain(root, with_rows)
         self._as_of = (root.identity, tip)
 
     async def _move(self, root: Root, items: Iterable[Item]) -> None:
