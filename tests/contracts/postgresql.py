@@ -10,8 +10,10 @@ import os
 import pwd
 import shutil
 import signal
+import socket
 import subprocess
 import tempfile
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -132,6 +134,94 @@ class Server:
             return cursor.fetchall() if cursor.description else []
 
 
+class Replica(Server):
+    """A streaming replica of another server, copied from it as of now."""
+
+    def __init__(self, folder: Path, primary: Server) -> None:
+        super().__init__(folder, **primary.settings)
+        self.primary = primary
+
+    def initialize(self) -> None:
+        """Copy the primary; ``--write-recovery-conf`` makes it follow."""
+        self.run("pg_basebackup", "-d", self.primary.dsn("postgres"), "-D", str(self.data), "--write-recovery-conf",
+                 "--checkpoint=fast", "--no-sync")  # fmt: skip
+
+    def wait_caught_up(self) -> None:
+        """Wait until it has replayed all that the primary has written."""
+        ((there,),) = self.primary.sql("postgres", "SELECT pg_current_wal_flush_lsn()::text")
+        self._until(f"SELECT pg_last_wal_replay_lsn() >= '{there}'::pg_lsn")
+
+    def lag(self) -> None:
+        """Receive nothing from now on."""
+        self.sql("postgres", "ALTER SYSTEM SET primary_conninfo = ''", "SELECT pg_reload_conf()")
+        self._until("SELECT count(*) = 0 FROM pg_stat_wal_receiver")
+
+    def promote(self) -> None:
+        """Make it a primary."""
+        self.sql("postgres", "SELECT pg_promote(true, 30)")
+        self._until("SELECT NOT pg_is_in_recovery()")
+
+    def _until(self, question: str) -> None:
+        deadline = time.monotonic() + STARTS_WITHIN_S
+        while self.sql("postgres", question) != [(True,)]:
+            assert time.monotonic() < deadline, question
+            time.sleep(0.02)
+
+
+class Switch:
+    """A port that leads to one server or another, as a floating address does; ``swallow`` loses what is sent."""
+
+    def __init__(self, port: int) -> None:
+        self._to = port
+        self.swallow = False
+        self._open: list[socket.socket] = []
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port: int = self._listener.getsockname()[1]
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def move(self, port: int) -> None:
+        """Lead elsewhere; what is connected is cut off."""
+        self._to = port
+        self._cut()
+
+    def close(self) -> None:
+        """Let go of the port."""
+        self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+        self._cut()
+
+    def _cut(self) -> None:
+        opened, self._open = self._open, []
+        for each in opened:
+            with contextlib.suppress(OSError):
+                each.shutdown(socket.SHUT_RDWR)
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                here, _ = self._listener.accept()
+            except OSError:
+                return
+            try:
+                there = socket.create_connection(("127.0.0.1", self._to), 5)
+            except OSError:
+                here.close()
+                continue
+            there.settimeout(None)
+            self._open += [here, there]
+            for one, other in ((here, there), (there, here)):
+                threading.Thread(target=self._pass_on, args=(one, other), daemon=True).start()
+
+    def _pass_on(self, one: socket.socket, other: socket.socket) -> None:
+        with contextlib.suppress(OSError):
+            while data := one.recv(65536):
+                if not self.swallow:
+                    other.sendall(data)
+        for each in (one, other):
+            with contextlib.suppress(OSError):
+                each.shutdown(socket.SHUT_RDWR)
+
+
 @contextlib.contextmanager
 def folder() -> Iterator[Path]:
     """A folder that the server's user owns; pytest's own can't be entered by another user."""
@@ -147,6 +237,19 @@ def postgresql(**settings: str) -> Iterator[Server]:
     """A running server, gone at the end."""
     with folder() as place:
         server = Server(place, **settings)
+        server.initialize()
+        try:
+            server.start()
+            yield server
+        finally:
+            server.stop()
+
+
+@contextlib.contextmanager
+def replica(primary: Server) -> Iterator[Replica]:
+    """A running replica of a server, gone at the end."""
+    with folder() as place:
+        server = Replica(place, primary)
         server.initialize()
         try:
             server.start()

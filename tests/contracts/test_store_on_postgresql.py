@@ -25,13 +25,21 @@ def server() -> Iterator[Server]:
         yield running
 
 
+_schemas = (f"example_{n}" for n in itertools.count())
+
+
+def new_schema(server: Server) -> str:
+    """Where no store is yet: a schema, since making a database takes a tenth of a second or more."""
+    return server.dsn("postgres", options=f"-c search_path={next(_schemas)}")
+
+
 class TestPostgresql(StoreContract, PutBackContract):
     """The store in a database."""
 
     @pytest.fixture
     def make(self, server: Server) -> Make:
-        """A new database."""
-        return lambda: PostgresqlStore.open(server.dsn(server.database()), create=True)
+        """A new schema, which is a store of its own."""
+        return lambda: PostgresqlStore.open(new_schema(server), create=True)
 
 
 async def agree(store: PostgresqlStore, operations: Sequence[tuple[Any, ...]]) -> None:
@@ -52,9 +60,6 @@ async def agree(store: PostgresqlStore, operations: Sequence[tuple[Any, ...]]) -
     assert await everything(store, heads) == await everything(reference, heads)
 
 
-_schemas = (f"example_{n}" for n in itertools.count())
-
-
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(operations=st.lists(_operation, min_size=5, max_size=40))
 def test_any_run_of_operations_ends_the_same_as_on_the_reference(
@@ -63,8 +68,7 @@ def test_any_run_of_operations_ends_the_same_as_on_the_reference(
     """What the explorer proves of the reference's plans and rows holds here only if the two never differ."""
 
     async def go() -> None:
-        options = f"-c search_path={next(_schemas)}"  # each region of a database has a schema of its own
-        store = PostgresqlStore.open(server.dsn("postgres", options=options), create=True)
+        store = PostgresqlStore.open(new_schema(server), create=True)
         try:
             await agree(store, operations)
         finally:

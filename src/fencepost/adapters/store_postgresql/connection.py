@@ -1,4 +1,5 @@
 """Opens a session: connects, sets our limits, and sees to it that the store is of this version and of this server."""
+
 import logging
 import threading
 
@@ -17,8 +18,13 @@ LIMITS = {
     "tcp_keepalives_idle": "30",
     "tcp_keepalives_interval": "10",
     "tcp_keepalives_count": "3",
-    # With a generic plan the server would guess that a third of all rows is newer than any given plan, and walk all.
+    # Each query finds its few rows by an index. Left to guess, the server walks whole tables: with a plan kept for any
+    # parameters it takes a third of all rows to be newer than a given one, and its statistics may be old or missing.
     "plan_cache_mode": "force_custom_plan",
+    "enable_seqscan": "off",
+    "enable_hashjoin": "off",
+    "enable_mergejoin": "off",
+    "jit": "off",
 }
 _SET_UP = (
     "SELECT set_config(name, value, false) FROM unnest(%s::text[], %s::text[]) AS limits (name, value)"

@@ -16,7 +16,7 @@ AGAIN = ("40001", "40P01")
 """Serialization failure, deadlock: the transaction was undone, and may be done again as it is."""
 _LOST_RIGHTS = "42501"
 _READ_ONLY = "25006"
-_REFUSED_CLASSES = ("22", "54")
+_TOO_BIG = "54"
 _MISCONFIGURED_CLASSES = ("28", "3D", "3F", "42", "23", "0A")
 _NOT_PASSING = (
     "password authentication failed",
@@ -36,10 +36,12 @@ def translated(error: psycopg.Error, address: Address) -> PortError:
     state, text, where = error.sqlstate, told(error), address.where
     if isinstance(error, StuckError):
         return Unavailable(text, where=where, hint=f"look at the database server; {_KEPT}")
+    if isinstance(error, psycopg.DataError):  # psycopg's own have no state
+        return Refused(f"the database can't hold this ({text})", where=where)
     if state is None:
         return _connecting(text, address)
     if state == _LOST_RIGHTS:
-        return Misconfigured(f"a right is missing ({text})", where=where, hint=grants(address))
+        return not_allowed(address, text)
     if state == _READ_ONLY:
         return replica(address)
     if state == "55P03":
@@ -49,7 +51,7 @@ def translated(error: psycopg.Error, address: Address) -> PortError:
         return Unavailable(f"the database didn't finish in time ({text})", where=where, hint=_KEPT)
     if state == "53100":
         return Unavailable("no space is left for the store", where=where, hint=f"free some space; {_KEPT}")
-    if state[:2] in _REFUSED_CLASSES:
+    if state[:2] == _TOO_BIG:
         return Refused(f"the database can't hold this ({text})", where=where)
     if state[:2] in _MISCONFIGURED_CLASSES:
         return damaged(address, f"{text}, {state}")
@@ -90,13 +92,14 @@ def replica(address: Address) -> PortError:
     return kind("this database can only be read: a replica, or a read-only session", where=address.where, hint=hint)
 
 
-def grants(address: Address) -> str:
-    """The statements that give this role the rights it needs."""
+def not_allowed(address: Address, text: str) -> Misconfigured:
+    """A right is missing; the hint holds the statements that give all that a role needs."""
     schema, user = quoted(address.schema), quoted(address.user or "USER")
-    return (
+    hint = (
         f"as the schema's owner run: GRANT USAGE ON SCHEMA {schema} TO {user};"
         f" GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA {schema} TO {user};"
     )
+    return Misconfigured(f"a right is missing ({text})", where=address.where, hint=hint)
 
 
 def cannot_make(address: Address, text: str) -> Misconfigured:

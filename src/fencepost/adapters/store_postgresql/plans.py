@@ -27,6 +27,7 @@ encode = msgspec.json.encode
 _decode_row = msgspec.json.Decoder(Row).decode
 _REPEATED = ("content", "digest", "families", "store", "nonce", "by", "reason")
 _HEAD = "SELECT store, number, nonce, inputs, snapshot FROM head"
+_WALK = "SELECT set_config('enable_seqscan', 'on', true), set_config('enable_hashjoin', 'on', true)"
 _NEWEST = "SELECT plan_row.name, plan_row.body FROM newest JOIN plan_row ON plan_row.id = newest.row"
 # One statement sees one state of the tables: `was` still finds the rows that `now` replaces.
 _ADD_ROWS = """
@@ -106,7 +107,10 @@ def newest_rows(session: Session, since: Head | None) -> tuple[Head, Sequence[tu
     if since == head:
         return head, ()
     after = _place(session, since) if since is not None and since.store == head.store else None
-    return head, session.rows(_NEWEST) if after is None else session.rows(f"{_NEWEST} WHERE newest.plan > %s", (after,))
+    if after is not None:
+        return head, session.rows(f"{_NEWEST} WHERE newest.plan > %s", (after,))
+    session.execute(_WALK)  # every row is wanted: until the end of this transaction
+    return head, session.rows(_NEWEST)
 
 
 def read_rows(found: Iterable[tuple[str, bytes]]) -> tuple[Row, ...]:

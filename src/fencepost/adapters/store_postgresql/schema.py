@@ -88,19 +88,23 @@ def prepare(session: Session, *, create: bool) -> None:
         raise faults.missing(session.address)
     try:
         _migrate(session)
-    except psycopg.errors.InsufficientPrivilege as error:
+    except (psycopg.errors.InsufficientPrivilege, psycopg.errors.InvalidSchemaName) as error:
         raise faults.cannot_make(session.address, faults.told(error)) from error
 
 
 def version(session: Session) -> int:
     """The version of the tables that are there, 0 for none."""
     there = session.one(
-        "SELECT 1 FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace"
+        "SELECT has_schema_privilege(relnamespace, 'USAGE')"
+        " FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace"
         " WHERE nspname = %s AND relname = 'schema_version'",
         (session.address.schema,),
     )
     if there is None:
         return 0
+    # Names in a schema that may not be used are passed over in silence, so each table would look missing.
+    if not there[0]:
+        raise faults.not_allowed(session.address, f"permission denied for schema {session.address.schema}")
     found = session.one("SELECT version FROM schema_version")
     return int(found[0]) if found else 0
 

@@ -7,7 +7,7 @@ import psycopg
 from psycopg import pq
 
 from fencepost.adapters.store_postgresql.address import Address
-from fencepost.adapters.store_postgresql.bounded import SILENCE_S, BoundedConnection
+from fencepost.adapters.store_postgresql.bounded import BoundedConnection
 
 LONG_S = 600.0
 Params: TypeAlias = Sequence[object] | Mapping[str, object] | None
@@ -20,6 +20,7 @@ class Session:
         self.connection = connection
         self.address = address
         self._cursor = connection.cursor(binary=True)
+        self._patience_s = connection.patience_s
 
     def execute(self, statement: str, params: Params = None) -> int:
         """Do one statement; how many rows it met."""
@@ -59,11 +60,11 @@ class Session:
 
     def begin_long(self) -> None:
         """Begin a transaction that may go over every row, once: neither side's limit on a statement ends it."""
-        self.connection.patience_s = LONG_S
+        self._patience_s, self.connection.patience_s = self.connection.patience_s, LONG_S
         self.execute("BEGIN")
         self.execute("SET LOCAL statement_timeout = 0")
 
     def commit_long(self) -> None:
         """End such a transaction, as :meth:`commit` does."""
         self.commit()
-        self.connection.patience_s = SILENCE_S
+        self.connection.patience_s = self._patience_s

@@ -1,0 +1,180 @@
+"""A server that says nothing, and sessions that hold locks: no call lasts for ever, and all goes on by itself."""
+
+import asyncio
+import os
+import signal
+import time
+from collections.abc import Iterator
+
+import psycopg
+import pytest
+from postgresql import Server, Switch, postgresql
+from store import plan, published
+
+from fencepost.adapters.store_postgresql import PostgresqlStore, address, connection
+from fencepost.adapters.store_postgresql.bounded import BoundedConnection
+from fencepost.core.instant import SECOND
+from fencepost.core.store import Plan
+from fencepost.ports import Unavailable
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    """One server for this file."""
+    with postgresql() as running:
+        yield running
+
+
+@pytest.fixture
+def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The limits, short enough for a test."""
+    monkeypatch.setattr(BoundedConnection, "patience_s", 1.0)
+    monkeypatch.setitem(connection.LIMITS, "lock_timeout", "300ms")
+    monkeypatch.setitem(connection.LIMITS, "statement_timeout", "800ms")
+    monkeypatch.setitem(connection.LIMITS, "idle_in_transaction_session_timeout", "500ms")
+    monkeypatch.setitem(address.LIMITS, "connect_timeout", "2")
+
+
+def sessions(server: Server) -> list[int]:
+    """The processes that serve us."""
+    found = server.sql("postgres", "SELECT pid FROM pg_stat_activity WHERE application_name = 'fencepost'")
+    return [int(str(pid)) for (pid,) in found]
+
+
+def test_a_stopped_server_holds_nobody_up(server: Server, hurried: None) -> None:
+    """SIGSTOP: its kernel takes what we send and nothing ever answers. Calls end, a close ends, and then it goes on."""
+    database = server.database()
+
+    async def go() -> None:
+        store = PostgresqlStore.open(server.dsn(database), create=True)
+        head = await published(store, 1, "a.example")
+        waiter = store.waiter()
+        await waiter.wait(SECOND // 5)
+        stopped = [server.pid, *sessions(server)]
+        for pid in stopped:
+            os.kill(pid, signal.SIGSTOP)
+        try:
+            with pytest.raises(Unavailable, match="said nothing"):
+                await asyncio.wait_for(store.publish(plan(head, 2, "a.example")), 10)
+            with pytest.raises(Unavailable, match="can't be reached"):
+                await asyncio.wait_for(store.head(), 10)
+            other = PostgresqlStore.open(server.dsn(database))
+            asking = asyncio.create_task(other.head())
+            await asyncio.sleep(0.05)
+            await asyncio.wait_for(other.close(), 10)
+            with pytest.raises(Unavailable):
+                await asking
+        finally:
+            for pid in reversed(stopped):
+                os.kill(pid, signal.SIGCONT)
+        await published_again(store)
+        await store.close()
+
+    asyncio.run(go())
+
+
+async def published_again(store: PostgresqlStore) -> None:
+    """The next plan, once the store can be used; what became of the last one is read, not guessed."""
+    async with asyncio.timeout(30):
+        while True:
+            try:
+                head = await store.head()
+                assert await store.publish(plan(head, head.number + 1, "a.example")) is not None
+            except Unavailable:
+                await asyncio.sleep(0.05)
+            else:
+                return
+
+
+def test_a_network_that_swallows_everything_holds_nobody_up(server: Server, hurried: None) -> None:
+    """An idle connection is found dead at its first use: that call fails within the limit, the next one connects."""
+    database = server.database()
+
+    async def go() -> None:
+        switch = Switch(server.port)
+        store = PostgresqlStore.open(server.dsn(database, port=switch.port), create=True)
+        await store.head()
+        switch.swallow = True
+        with pytest.raises(Unavailable, match="said nothing"):
+            await asyncio.wait_for(store.head(), 10)
+        switch.swallow = False
+        await published_again(store)
+        await store.close()
+        switch.close()
+
+    asyncio.run(go())
+
+
+def test_a_writer_that_is_stopped_in_its_transaction_is_ended_by_the_server(server: Server, hurried: None) -> None:
+    """It holds the head's row; others are told so, and then the server ends its session: no lock outlives that."""
+    database = server.database()
+
+    async def go() -> None:
+        store = PostgresqlStore.open(server.dsn(database), create=True)
+        head = await published(store, 1, "a.example")
+        stuck = psycopg.connect(server.dsn(database))
+        for name, value in connection.LIMITS.items():
+            stuck.execute("SELECT set_config(%s, %s, false)", (name, value))
+        stuck.commit()
+        stuck.execute("SELECT * FROM fencepost.head FOR UPDATE")
+        with pytest.raises(Unavailable, match="lock"):
+            await store.publish(plan(head, 2, "a.example"))
+        began = time.monotonic()
+        while True:
+            try:
+                assert await store.publish(plan(head, 2, "a.example")) is not None
+                break
+            except Unavailable:
+                assert time.monotonic() < began + 20
+        with pytest.raises(psycopg.Error, match="idle-in-transaction"):
+            stuck.execute("SELECT 1")
+        stuck.close()
+        await store.close()
+
+    asyncio.run(go())
+
+
+def test_a_session_broken_while_idle_costs_no_call(server: Server) -> None:
+    """Restarted by night: a transaction that had not begun is done on a new connection, and nobody is told."""
+    database = server.database()
+
+    async def go() -> None:
+        store = PostgresqlStore.open(server.dsn(database), create=True)
+        for number in (1, 2, 3):
+            head = await store.head()
+            server.sql("postgres", "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = "
+                       f"'{database}' AND pid <> pg_backend_pid()")  # fmt: skip
+            assert await store.publish(Plan(head, number, 0, ())) is not None
+            server.sql("postgres", "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = "
+                       f"'{database}' AND pid <> pg_backend_pid()")  # fmt: skip
+            await store.put_override("x", str(number).encode())
+        await store.close()
+
+    asyncio.run(go())
+
+
+def test_one_change_reads_one_row(server: Server) -> None:
+    """Whatever is done about one endpoint, the server finds it by an index, however stale its statistics."""
+    database = server.database()
+
+    async def go() -> None:
+        store = PostgresqlStore.open(server.dsn(database), create=True)
+        names = [f"e{n}.example" for n in range(3000)]
+        head = await published(store, 1, *names)
+        for number in range(2, 14):  # more than once: a plan kept for later must be no worse
+            last = await published(store, number, names[7])
+            _, rows = await store.newest_rows(head)
+            assert [row.name for row in rows] == [names[7]]
+            assert len(await store.rows_of(names[7])) == number
+            assert await store.newest_rows(last) == (last, ())
+        for row, _, _ in await store.spent_rows(5):
+            assert await store.delete_row(row.name, row.generation, row.nonce)
+        await store.close()
+
+    asyncio.run(go())
+    found = server.sql(
+        database,
+        "SELECT sum(seq_tup_read + coalesce(idx_tup_fetch, 0)) FROM pg_stat_user_tables"
+        " WHERE relname IN ('newest', 'plan_row', 'plan', 'spent')",
+    )
+    assert 0 < int(str(found[0][0])) < 3000, "rows were walked"
