@@ -94,7 +94,8 @@ def tell(server: "Route53Server", *, as_json: bool) -> None:
     lines = [f"Route 53 stand-in at {server.url}, until Ctrl-C. Any credentials will do; nothing leaves this machine."]
     lines += [f"  zone     {name}  {id_}" for name, id_ in zones.items()]
     lines += [
-        f"  client   export AWS_ENDPOINT_URL_ROUTE_53={server.url} AWS_REGION=us-east-1",
+        f"  client   export AWS_ENDPOINT_URL_ROUTE_53={server.url}",
+        "           export AWS_REGION=us-east-1 AWS_DEFAULT_REGION=us-east-1",
         "           export AWS_ACCESS_KEY_ID=any AWS_SECRET_ACCESS_KEY=any",
     ]
     if dns is not None:
