@@ -89,8 +89,12 @@ def postgresql(region: Region, folder: Path) -> Command:
     if user is not None:
         name = hashlib.sha256(str(folder.absolute()).encode()).hexdigest()[:12]
         data = Path(tempfile.gettempdir()) / f"fencepost-postgresql-{name}"
-    if not (data / "PG_VERSION").exists():
+    made = folder / "made"
+    if not made.exists() or not (data / "PG_VERSION").exists():
+        shutil.rmtree(data, ignore_errors=True)  # left by a sample that was forgotten: its password is another
         make_cluster(data, user, str(dsn.username), str(dsn.password))
+        folder.mkdir(parents=True, exist_ok=True)
+        made.write_text(f"{data}\n")
     settings = {
         "listen_addresses": str(dsn.hostname),
         "port": str(dsn.port),

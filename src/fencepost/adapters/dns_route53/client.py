@@ -16,8 +16,10 @@ from typing import Any
 
 from aiobotocore.config import AioConfig
 from aiobotocore.session import get_session
+from aiohttp import ClientError
 from botocore import exceptions as aws
 from botocore.loaders import create_loader
+from botocore.parsers import ResponseParserError
 
 from fencepost.adapters.dns_route53.errors import BUSY, THROTTLED, Asked, complaint, no_answer, no_credentials
 from fencepost.adapters.dns_route53.pace import Pace
@@ -35,6 +37,7 @@ _WITHOUT_CREDENTIALS = (
     aws.TokenRetrievalError,
     aws.UnauthorizedSSOTokenError,
     aws.SSOTokenLoadError,
+    aws.ProfileNotFound,
 )
 _FROM = {
     "env": "from the environment",
@@ -93,9 +96,7 @@ class Client:
                 raise complaint(code, message, status, self._seen(asked)) from None
             except _WITHOUT_CREDENTIALS as error:
                 raise no_credentials(str(error), asked) from None
-            except aws.ProfileNotFound as error:
-                raise no_credentials(str(error), asked) from None
-            except (aws.HTTPClientError, aws.ConnectionError, aws.ResponseParserError, OSError) as error:
+            except (aws.HTTPClientError, aws.ConnectionError, ClientError, ResponseParserError, OSError) as error:
                 raise no_answer(_why(error, self._settings.timeout / SECOND), asked) from None
             except aws.ParamValidationError as error:
                 raise complaint("InvalidInput", str(error), 400, asked) from None
@@ -131,6 +132,9 @@ class Client:
             )
             session = get_session()
             session.register_component("data_loader", _loader(session.get_config_variable("data_path")))
+            if self._settings.endpoint.startswith("http://"):
+                # A stand-in on this machine (settings take plain http for nothing else): it isn't to be shown real ones.
+                session.set_credentials("stand-in", "stand-in")
             credentials = await session.get_credentials()
             self._from_where = _FROM.get(getattr(credentials, "method", ""), "")
             made = session.create_client(
@@ -175,7 +179,7 @@ def _told(error: aws.ClientError) -> tuple[str, str, int]:
 def _why(error: Exception, patience_s: float) -> str:
     if isinstance(error, aws.ConnectTimeoutError | aws.ReadTimeoutError | TimeoutError):
         return f"no answer within {patience_s:g} s"
-    if isinstance(error, aws.ResponseParserError):
+    if isinstance(error, ResponseParserError):
         return "its answer makes no sense"
     if isinstance(error, aws.EndpointConnectionError):
         return "its API can't be reached"
