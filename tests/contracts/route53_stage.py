@@ -1,12 +1,13 @@
 """The stage for Route 53: the adapter on the strict stand-in, and a hand with boto3, AWS's own client."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
 import boto3
+import pytest
 import uvloop
 from dns_scene import DOMAIN, OWNER
 
@@ -14,11 +15,12 @@ from fencepost.adapters.dns_route53 import Route53Dns, Route53Settings
 from fencepost.adapters.dns_route53.names import marker_owner_of, owner_of, quote
 from fencepost.core.fence import Marker
 from fencepost.core.zone import Live
-from fencepost.dev.route53 import Route53Server
+from fencepost.dev.route53 import Route53Server, running
+from fencepost.dev.route53 import Route53Settings as StandInSettings
 
 T = TypeVar("T")
 CREDENTIALS = {"AWS_ACCESS_KEY_ID": "AKIDEXAMPLE", "AWS_SECRET_ACCESS_KEY": "wJalrXUtnFEMI-not-a-secret"}
-ENVIRONMENT = CREDENTIALS | {"AWS_EC2_METADATA_DISABLED": "true", "AWS_CONFIG_FILE": "/nowhere", "AWS_PROFILE": ""}
+ENVIRONMENT = CREDENTIALS | {"AWS_EC2_METADATA_DISABLED": "true", "AWS_CONFIG_FILE": "/nowhere"}
 
 
 @cache
@@ -132,3 +134,23 @@ class Route53Stage:
 
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:  # what the roles run on
             return runner.run(whole())
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Route53Server]:
+    """One stand-in for a module, not throttled."""
+    with running(StandInSettings(requests_per_s=None, zones=(DOMAIN,))) as found:
+        yield found
+
+
+@pytest.fixture
+def stage(server: Route53Server, monkeypatch: pytest.MonkeyPatch) -> Route53Stage:
+    """Ports on that server, with nothing left of the test before."""
+    for name, value in ENVIRONMENT.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.delenv("AWS_PROFILE", raising=False)
+    server.faults.clear()
+    made = Route53Stage(server)
+    made.by_hand.clear()
+    server.calls.clear()
+    return made

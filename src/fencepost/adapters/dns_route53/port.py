@@ -36,7 +36,7 @@ from fencepost.adapters.dns_route53.shared import Shared, now
 from fencepost.adapters.dns_route53.zones import HostedZone, find_zone
 from fencepost.core.instant import SECOND, Duration, Instant
 from fencepost.core.zone import Batch, Live
-from fencepost.ports import Misconfigured, Refused, Unavailable
+from fencepost.ports import Misconfigured, Refused
 from fencepost.world.reference_dns import refuse_unlawful
 
 log = logging.getLogger(__name__)
@@ -240,14 +240,10 @@ class Route53Dns:
             )
         except InvalidBatch as error:
             return self._refused(error.message, exchanges, doing)
-        except Unavailable:
-            self._doubted |= names
-            raise
-        except Misconfigured:
-            self._zone = None
-            raise
-        except asyncio.CancelledError:
-            self._doubted |= names
+        except BaseException as error:
+            self._doubted |= names  # also when cancelled: it may have been sent
+            if isinstance(error, Misconfigured):
+                self._zone = None
             raise
         for one in exchanges:
             self._refusals.pop(one.name, None)
