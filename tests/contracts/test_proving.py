@@ -98,7 +98,7 @@ def test_half_applied_is_not_held() -> None:
 
         armed: list[bool] = []
         assert (await proving.RACES[0](scene)).held
-        scene.must = _then(scene.must, lambda: armed.append(True))  # type: ignore[method-assign]
+        scene.must = _then(scene.must, lambda: armed.append(True))  # type: ignore[method-assign,assignment]
         stage.fake.before_write = half
         race = await proving.RACES[1](scene)
         assert not race.held

@@ -7,7 +7,7 @@ command's name. Every flag may also be set as ``FENCEPOST_FLAG`` in the environm
 import sys
 
 GROUPS = {
-    "run": ("up", "run", "init", "check", "reload"),
+    "run": ("up", "run", "init", "check", "reload", "doctor"),
     "look": ("status", "explain", "history", "plan"),
     "change": ("drain", "keep", "pause", "rollback", "repair", "withdraw", "resume"),
     "move in": ("import", "adopt", "store copy"),
@@ -22,6 +22,7 @@ COMMANDS = {
     "init": "fencepost.cli.init:init",
     "check": "fencepost.cli.check:check",
     "reload": "fencepost.cli.reload:reload",
+    "doctor": "fencepost.cli.doctor:doctor",
     "status": "fencepost.cli.status:status",
     "explain": "fencepost.cli.explain:explain",
     "history": "fencepost.cli.history:history",

@@ -26,6 +26,11 @@ EXAMPLES = {
         ("reload --yes", "although it takes more than half a pool away"),
         ("plan", "what a reload would change (asks nothing, does nothing)"),
     ),
+    "doctor": (
+        ("doctor", "provider, rights, store, clock, owner, ports, disk; writes nothing"),
+        ("doctor --json", "the same, for programs"),
+        ("doctor --iam-policy", "the least that IAM must allow on Route 53"),
+    ),
     "status": (
         ("status", "what is out; exit 1 if a person is needed"),
         ("status --watch", "the same, each second"),
@@ -130,6 +135,7 @@ ABOUT = {
     "init": "write a region.toml to begin with",
     "check": "judge a region.toml, and say what its numbers come to",
     "reload": "take up region.toml as it is now",
+    "doctor": "what a region stands on: provider, store, clock, owner; reads only",
     "status": "what is in DNS, what is out, whether a person is needed",
     "explain": "why an address is in or out",
     "history": "what happened",

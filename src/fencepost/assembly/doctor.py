@@ -1,0 +1,61 @@
+"""What only a provider's or a store's own adapter can say to ``fencepost doctor``."""
+
+import time
+from collections.abc import Sequence
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+from fencepost.assembly.stores import open_store
+from fencepost.core.instant import SECOND
+from fencepost.ports import Misconfigured
+from fencepost.settings import Region
+from fencepost.settings.providers import PROVIDERS
+
+State: TypeAlias = Literal["ok", "note", "unknown", "attention"]
+"""``note``: allowed, and surprises people. ``unknown``: can't be seen from here. ``attention``: a person is needed."""
+
+
+class Look(NamedTuple):
+    """One thing looked at: how it is, about what, in words, and what to do."""
+
+    state: State
+    about: str
+    text: str
+    hint: str = ""
+
+
+async def look_at_store(region: Region) -> Sequence[Look]:
+    """The store's head, and what its kind has to say. Raises a ``PortError`` if it can't be read.
+
+    PostgreSQL is asked at each connection whether it is a primary, may be written and syncs to disk; so an answer says
+    that too.
+    """
+    store = open_store(region)
+    kind = region.store.kind
+    try:
+        began = time.monotonic_ns()
+        head = await store.head()
+        took = (time.monotonic_ns() - began) / SECOND * 1000
+    finally:
+        await store.close()
+    known = f"store {head.mark or '?'}, newest plan {head.number}, answered in {took:.1f} ms"
+    if kind == "postgresql":
+        known += "; a primary that can be written and syncs to disk"
+    looks = [Look("ok", "store", f"{kind}: {known}")]
+    if kind == "dynamodb":
+        from fencepost.adapters.store_dynamodb import look_at_table
+
+        found = await look_at_table(region.store.table, region.store.aws_region)
+        states: dict[str, State] = {"good": "ok", "warning": "note", "refused": "attention"}
+        looks += [Look(states[each.verdict], "store", each.what, each.hint) for each in found]
+    return looks
+
+
+def least_policy(region: Region) -> dict[str, Any]:
+    """The least that IAM has to allow. Raises ``Misconfigured`` where the provider has nothing to do with IAM."""
+    if region.dns.provider != "route53":
+        label = PROVIDERS[region.dns.provider].label
+        hint = 'for Google Cloud DNS: roles/dns.admin on the managed zone; for others see [dns] in "fencepost check"'
+        raise Misconfigured(f"{label} has no IAM policy of AWS", where="--iam-policy", hint=hint)
+    from fencepost.adapters.dns_route53 import least_policy as least
+
+    return least(region)
