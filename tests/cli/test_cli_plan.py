@@ -5,7 +5,10 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
-from fencepost.cli.plan import changing, document, lines, unseen
+from fencepost.cli import plan_markdown
+from fencepost.cli.plan import lines
+from fencepost.cli.plan_changes import changing, unseen
+from fencepost.cli.plan_document import document
 from fencepost.cli.preview import Preview, held_in
 from fencepost.core.fence import Generation, Hold, Marker
 from fencepost.core.record_set import Content, content
@@ -46,8 +49,8 @@ def test_what_is_left_alone_is_not_counted_as_changed() -> None:
     assert [each.name for each in changing(preview)] == [API]
     said = "\n".join(lines(preview))
     assert "would change 1 of 2 endpoints" in said
-    assert "1 endpoint written" in said
-    assert "left alone: unmarked records" in said
+    assert "\n1 write, 1 UPDATE.\n" in said
+    assert f"left alone: unmarked records; to take it over as it stands:  fencepost adopt {WWW}" in said
     assert [each["name"] for each in document(preview)["changes"]] == [API]
 
 
@@ -121,3 +124,34 @@ def test_an_endpoint_that_leaves_the_file_is_named_with_what_takes_it_away() -> 
     text = "\n".join(lines(structs.replace(preview, lives=lives, held=held)))
     assert "not in the file; withdrawn" in text
     assert f"fencepost withdraw {gone}" not in text
+
+
+def test_markdown_says_the_same_as_the_text_and_nothing_breaks_out_of_it() -> None:
+    """A pull request's comment: others' words (an owner's name, say) stay in their line and their block."""
+    theirs = {WWW: Live(WWW, None, ("192.0.2.9",), ttl=300)}
+    five = content(list(SIX.a)[:5], 5)
+    preview = found((row(API, five),), {API: live(API), **theirs}, {WWW: "a <b>|\n``` of eu-2"}, has_store=True)
+    preview = structs.replace(preview, refusals=("more than half | of it",))
+    said = "\n".join(plan_markdown.lines(preview))
+    assert said.startswith("### demo: plan 2 would change 1 of 2 endpoints\n")
+    assert f"| `{API}` | 1 → 2 | 6 → 5 | 0 → 0 | 0 | 1 |" in said
+    assert f"```diff\n  {API}\n-  {SIX.a[5]}  " in said
+    assert said.count("```") == 3, "two of the block, and one in a line of its own list"
+    assert "\n- `www.example.test` is left alone: a &lt;b>\\| ``` of eu-2" in said
+    assert "more than half \\| of it" in said
+    none = found((), {API: live(API), WWW: live(WWW)}, {}, has_store=True)
+    assert plan_markdown.lines(none)[0] == "### demo: nothing would change"
+
+
+def test_the_fewest_healthy_addresses_are_said_only_where_all_were_looked_at() -> None:
+    """ "At no moment fewer than": each endpoint has its old set or its new one, and nothing between."""
+    five = content(list(SIX.a)[:5], 5)
+    seen = [Member(each, "a", State.IN, 1, healthy=True) for each in SIX.a]
+    preview = found((row(API, five),), {API: live(API), WWW: live(WWW)}, {}, has_store=True)
+    assert document(preview)["cost"] == {"writes": 1, "calls": 1, "fewest_healthy": None}
+    known = structs.replace(preview, after={"web": Membership("web", members=tuple(seen))})
+    assert document(known)["cost"]["fewest_healthy"] == 5
+    assert "1 write, 1 UPDATE; at no moment fewer than 5 healthy addresses." in lines(known)
+    sick = [structs.replace(seen[0], healthy=False), *seen[1:]]
+    less = structs.replace(preview, after={"web": Membership("web", members=tuple(sick))})
+    assert document(less)["cost"]["fewest_healthy"] == 4

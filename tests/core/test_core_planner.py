@@ -20,9 +20,9 @@ from fencepost.core.events import (
     Surveyed,
     Woke,
 )
-from fencepost.core.fence import Foreign, Generation, Hold, Marker
+from fencepost.core.fence import Foreign, Generation, Hold
 from fencepost.core.instant import MILLISECOND, MINUTE, SECOND
-from fencepost.core.record_set import NOTHING, Content, content, record_digest
+from fencepost.core.record_set import NOTHING, Content, content
 from fencepost.core.store import CONTESTED_AT, Head, Order, Row, Wanted
 from fencepost.core.traffic.dns_planner import DnsPlanner, PlannerSettings, difference
 from fencepost.core.traffic.load_balancer import gathering_since
@@ -227,48 +227,6 @@ def test_another_owners_endpoint_is_left_alone() -> None:
     """D9 and D17 of the public reports: two controllers, one name; neither takes the other's."""
     assert planned(standing(live(owner="eu-2"), None))[1] == Wake(SECOND)
     assert planned(standing(live(TWO, 99, owner="eu-2"), row()), highest=99)[1] == Wake(SECOND)
-
-
-def test_an_adoption_by_order_names_the_exact_set_and_lasts_until_the_next_plan() -> None:
-    """The row may take over one set, seen by a person, and no other."""
-    made, _ = planned(standing(Live(NAME, None, TWO.a), row(), ONE, Order("o", "adopt", NAME, adopt="ab" * 8)))
-    assert made is not None
-    assert made.adopt == "ab" * 8
-    after, _ = planned(standing(live(ONE, 8), structs.replace(made, store=STORE), TWO))
-    assert after is not None
-    assert after.adopt == ""
-
-
-def test_an_adoption_changes_no_address_until_a_marker_shows_it() -> None:
-    """The row takes over what stands as it stands; only once that is enacted does a plan go on to what is wanted."""
-    unmarked = Live(NAME, None, TWO.a, TWO.aaaa, 300)
-    order = Order("o", "adopt", NAME, adopt=record_digest(TWO.a, TWO.aaaa))
-    made, effect = planned(standing(unmarked, row(), ONE, order))
-    assert made is not None
-    assert isinstance(effect, Publish)
-    assert effect.plan.why == (f"{NAME}: takes over what stands",)
-    assert (made.content, made.adopt) == (structs.replace(TWO, ttl=300), order.adopt)
-    assert planned(standing(unmarked, made, ONE))[1] == Wake(SECOND), "it waits for the enactors"
-    marker = Marker.of(OWNER, STORE[:4], made.generation, made.content, None, 1)
-    after, _ = planned(standing(structs.replace(unmarked, marker=marker), made, ONE))
-    assert after is not None
-    assert (after.content, after.adopt) == (ONE, "")
-
-
-def test_what_changed_since_the_person_saw_it_is_not_taken_over_as_it_stands() -> None:
-    """The order names one exact set; the planner asks for what is wanted, and the enactors ask again."""
-    order = Order("o", "adopt", NAME, adopt=record_digest(TWO.a, TWO.aaaa))
-    made, _ = planned(standing(Live(NAME, None, THREE.a, THREE.aaaa, 300), row(), TWO, order))
-    assert made is not None
-    assert made.content == TWO
-
-
-def test_an_adoption_needs_no_pool() -> None:
-    """Before the first membership nothing is wanted; what stands can be taken over all the same."""
-    order = Order("o", "adopt", NAME, adopt=record_digest(TWO.a, TWO.aaaa))
-    made, _ = planned(standing(Live(NAME, None, TWO.a, TWO.aaaa, 60), None, None, order))
-    assert made is not None
-    assert made.content.a == TWO.a
 
 
 def test_a_store_that_is_replaced_three_times_stops_until_a_person_says_so() -> None:

@@ -304,7 +304,7 @@ def test_unmarked_records_are_explained_by_what_stands_with_the_way_to_take_them
     lives = {API: live(row(API)), WWW: Live(WWW, None, ("192.0.2.77",), (), 60)}
     text = said(WWW, facts(store=stored(findings=asks), dns=DnsFacts(NOW, lives)))
     assert "callers get 192.0.2.77" in text
-    assert f"try   fencepost repair {WWW} --address 192.0.2.77" in text
+    assert f"try   fencepost adopt {WWW}" in text
     assert not any(address in text for address in ADDRESSES)
     assert f"it stands at {WWW}" in said("192.0.2.77", facts(store=stored(findings=asks), dns=DnsFacts(NOW, lives)))
 

@@ -9,7 +9,7 @@ import sys
 GROUPS = {
     "run": ("up", "run", "init", "check", "reload", "doctor"),
     "look": ("status", "explain", "history", "plan"),
-    "change": ("drain", "keep", "pause", "rollback", "repair", "withdraw", "resume"),
+    "change": ("drain", "keep", "pause", "rollback", "repair", "withdraw", "enact", "resume"),
     "move in": ("import", "adopt", "store copy"),
     "prove": ("prove", "explore", "simulate"),
     "practise": ("dev wipe", "dev route53"),
@@ -33,6 +33,7 @@ COMMANDS = {
     "rollback": "fencepost.cli.rollback:rollback",
     "repair": "fencepost.cli.repair:repair",
     "withdraw": "fencepost.cli.withdraw:withdraw",
+    "enact": "fencepost.cli.enact:enact",
     "resume": "fencepost.cli.resume:resume",
     "prove": "fencepost.cli.prove:prove",
     "explore": "fencepost.cli.explore:explore",

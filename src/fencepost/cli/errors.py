@@ -116,6 +116,8 @@ def run(words: list[str]) -> int:
     from fencepost.cli.app import make
 
     words = terminal.take_global(words)
+    if len(words) > 1 and words[0] in ALIASES:
+        words = [ALIASES[words[0]], *words[1:]]
     known(words)
     if any(word in ("--help", "-h") for word in words[: words.index("--") if "--" in words else None]):
         opening(words)
@@ -146,11 +148,14 @@ def words_of(error: PortError) -> str:
     return "\n".join(lines)
 
 
+ALIASES = {"apply": "enact"}
+"""Another name for a command; what it is called everywhere is the second."""
+
 ELSEWHERE = {
     "stop": 'Ctrl-C where  fencepost up  runs, or  kill  of the process that ps calls "fp supervisor"',
     "start": "fencepost up",
     "restart": "fencepost reload    takes up region.toml; for more, end  fencepost up  and start it again",
-    "apply": "fencepost reload    (fencepost plan shows what it would change)",
+    "apply": "fencepost reload    takes up region.toml;  fencepost apply FILE  does a saved plan",
     "version": "fencepost --version",
 }
 """Words that people try, and what does it."""

@@ -49,7 +49,7 @@ EXAMPLES = {
     "plan": (
         ("plan", "what region.toml, as it stands now, would change; nothing is done"),
         ("plan --exit-code", "exit 1 if there is something to change, for CI"),
-        ("plan --format json", "for programs"),
+        ("plan --save p.json", "written down too, for  fencepost enact p.json"),
     ),
     "drain": (
         ('drain 127.0.1.1 --for 1h --reason "disk swap"', "out of service, however well"),
@@ -80,6 +80,11 @@ EXAMPLES = {
         ("withdraw api.example.test", "take the endpoint out of DNS; asks for its name"),
         ('withdraw api.example.test --confirm api.example.test --reason "moved"', "without being asked"),
         ("resume api.example.test", "bring it back"),
+    ),
+    "enact": (
+        ("enact p.json", "exactly what  plan --save p.json  showed, or nothing"),
+        ("enact p.json --yes", "without being asked, for CI"),
+        ("plan --save p.json", "writes one"),
     ),
     "resume": (
         ("resume api.example.test", "end a repair, rollback or withdrawal"),
@@ -146,6 +151,7 @@ ABOUT = {
     "rollback": "endpoints back to what an older plan gave them",
     "repair": "break glass: write addresses straight to the provider",
     "withdraw": "take an endpoint out of DNS",
+    "enact": "exactly a saved plan, or nothing",
     "resume": "end any of these",
     "prove": "race stale writers on your own provider, at a scratch name",
     "explore": "walk every interleaving of the deciders that ship",

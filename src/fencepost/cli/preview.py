@@ -83,7 +83,8 @@ class Preview(Struct):
 
     ``loaded`` is the configuration that runs (None: none yet), ``region`` the file's; ``before`` and ``after`` the
     membership rows as they are and as the file would make them. ``held`` are the endpoints that stand by a person's
-    hold, whatever is planned for the others.
+    hold, whatever is planned for the others. ``head`` and ``inputs`` are the store's, as it was read (None: no store),
+    and ``would`` is the configuration that the plan is made from.
     """
 
     region: Region
@@ -98,6 +99,9 @@ class Preview(Struct):
     has_store: bool
     refusals: tuple[str, ...]
     held: dict[str, Held] = {}
+    head: Head | None = None
+    inputs: Inputs | None = None
+    would: Loaded | None = None
 
 
 async def preview(talk: Talk) -> Preview:
@@ -109,6 +113,7 @@ async def preview(talk: Talk) -> Preview:
         inputs = await talk.within(talk.store.inputs(), "the store")
     except Unavailable:
         store, inputs = None, Inputs(0, b"", {}, {}, ())
+    stored = inputs
     loaded = loaded_in(inputs)
     refuse_another_place(region, loaded)
     dns = await standing_in_dns(talk)
@@ -149,6 +154,9 @@ async def preview(talk: Talk) -> Preview:
         store is not None,
         too_much(loaded.region, region) if loaded is not None and not same else (),
         held_in(region, lives, hands.rows, plan, after),
+        hands.head if store is not None else None,
+        stored if store is not None else None,
+        would,
     )
 
 

@@ -190,7 +190,7 @@ def endpoint_problem(
         text = "two stores with this owner replace each other's records; this one has stopped"
         yield problem(facts, kinds.CONTESTED, name, text, f"fencepost explain {name}", row.made_at)
     elif why := asked(facts, name):
-        yield problem(facts, kinds.NEEDS_ADOPT, name, why, take_over(name, live))
+        yield problem(facts, kinds.NEEDS_ADOPT, name, why, f"fencepost adopt {name}")
     elif as_planned(live, row) is False and row is not None:
         text = f"generation {row.generation} is planned, {instead(live, row)}"
         yield problem(facts, kinds.ENACTORS_BEHIND, name, text, f"fencepost history {name}", late(row, live))
@@ -207,7 +207,7 @@ def why_alone(facts: Facts, name: str) -> tuple[str, str]:
     if live is not None and foreign(live, facts.region.owner):
         return f"{whose(live)}; it is left alone: find out whose it is", ""
     why = asked(facts, name) or "records without a marker stand here, and they aren't known as ours: left alone"
-    return why, take_over(name, live)
+    return why, f"fencepost adopt {name}"
 
 
 def foreign_at(live: Live | None, facts: Facts) -> bool:
@@ -240,12 +240,6 @@ class Asks:
         if key not in self._wanted:
             self._wanted[key] = desired(settings.records, settings.ttl_s, self.pools.get(settings.pool))
         return self._wanted[key]
-
-
-def take_over(name: str, live: Live | None) -> str:
-    """The line that takes unmarked records over exactly as they stand."""
-    addresses = live.a + live.aaaa if live is not None else ()
-    return " ".join(["fencepost repair", name, *(f"--address {address}" for address in addresses)])
 
 
 def whose(live: Live) -> str:
@@ -285,6 +279,8 @@ def is_behind(asks: Asks, settings: Endpoint, row: Row | None, gather: int, now:
     members = asks.pools.get(settings.pool)
     if row is None or row.hold is not None or row.contested or members is None or members.mode is Mode.DISABLED:
         return False
+    if row.adopt:
+        return False  # what stands is being taken over as it is; a plan follows once that is enacted
     wanted = asks.wanted(settings)
     if wanted is None or wanted.content == row.content:
         return False

@@ -1,0 +1,65 @@
+"""Master files (RFC 1035, section 5), and zones in general: the parser is dnspython's.
+
+$INCLUDE and $GENERATE are followed, $ORIGIN and $TTL count. A file that has neither $ORIGIN nor absolute names doesn't
+say which domain it is; then the person does.
+"""
+
+import re
+from pathlib import Path
+
+import dns.exception
+import dns.name
+import dns.rdatatype
+import dns.zone
+
+from fencepost.importing.records import ADDRESSES, POINTERS, Book
+from fencepost.ports import Misconfigured
+
+_AT = re.compile(r"^(?P<file>.*?):(?P<line>\d+): (?P<what>.*)$", re.DOTALL)
+
+
+def read(book: Book, path: Path, domain: str = "") -> None:
+    """Read a master file into ``book``. Raises ``Misconfigured`` with file and line, ``OSError``."""
+    origin = f"{domain}." if domain else None
+    try:
+        zone = dns.zone.from_file(str(path), origin, relativize=False, check_origin=False)
+    except dns.zone.UnknownOrigin:
+        hint = "say which:  --domain example.com"
+        raise Misconfigured("no $ORIGIN says which domain it is", where=str(path), hint=hint) from None
+    except dns.exception.DNSException as error:
+        raise fault(error, path) from None
+    except UnicodeDecodeError as error:
+        raise Misconfigured(f"is not UTF-8 (byte {error.start})", where=str(path)) from None
+    except RecursionError:
+        raise Misconfigured("$INCLUDE goes round in circles", where=str(path)) from None
+    of_zone(book, zone)
+
+
+def fault(error: Exception, path: Path) -> Misconfigured:
+    """A parser's complaint, with where it stands."""
+    said = str(error) or type(error).__name__
+    found = _AT.match(said)
+    what, where = (found["what"], f"{found['file']}:{found['line']}") if found else (said, str(path))
+    return Misconfigured(f"can't be read: {what.rstrip('.')}", where=where, hint="as in RFC 1035, section 5")
+
+
+def of_zone(book: Book, zone: dns.zone.Zone) -> None:
+    """Gather a zone's records. One without a SOA is still a domain if it has an origin. Raises ``Misconfigured``."""
+    tops = [name for name, rdataset in zone.iterate_rdatasets() if rdataset.rdtype == dns.rdatatype.SOA]
+    origin = tops[0] if tops else zone.origin
+    if origin is None or origin == dns.name.root:
+        raise Misconfigured("doesn't say which domain it is", hint="say which:  --domain example.com")
+    try:
+        book.domain(origin.to_text())
+    except ValueError as error:
+        raise Misconfigured(f"the domain {origin} {error}") from None
+    for name, rdataset in zone.iterate_rdatasets():
+        kind, owner = dns.rdatatype.to_text(rdataset.rdtype), name.derelativize(origin).to_text()
+        if kind == "TXT":
+            book.marker(owner)
+        elif kind in ADDRESSES:
+            book.add(owner, kind, rdataset.ttl, [rdata.address for rdata in rdataset])
+        elif kind in POINTERS:
+            book.add(owner, kind, rdataset.ttl, [rdata.to_text().split()[-1] for rdata in rdataset])
+        else:
+            book.add(owner, kind, rdataset.ttl, ())
