@@ -169,12 +169,19 @@ class Replica(Server):
 
 
 class Switch:
-    """A port that leads to one server or another, as a floating address does; ``swallow`` loses what is sent."""
+    """A port that leads to one server or another, as a floating address does.
+
+    ``swallow`` loses all that is sent. ``cut_at`` is a statement at which one connection is cut: once it has been
+    answered, so that only the answer is lost, or with ``before`` instead of passing it on.
+    """
 
     def __init__(self, port: int) -> None:
         self._to = port
         self.swallow = False
+        self.cut_at = b""
+        self.before = False
         self._open: list[socket.socket] = []
+        self._doomed: set[socket.socket] = set()
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port: int = self._listener.getsockname()[1]
         threading.Thread(target=self._accept, daemon=True).start()
@@ -210,11 +217,19 @@ class Switch:
             there.settimeout(None)
             self._open += [here, there]
             for one, other in ((here, there), (there, here)):
-                threading.Thread(target=self._pass_on, args=(one, other), daemon=True).start()
+                answers = one is there
+                threading.Thread(target=self._pass_on, args=(one, other, answers), daemon=True).start()
 
-    def _pass_on(self, one: socket.socket, other: socket.socket) -> None:
+    def _pass_on(self, one: socket.socket, other: socket.socket, answers: bool) -> None:
         with contextlib.suppress(OSError):
             while data := one.recv(65536):
+                if answers and one in self._doomed:
+                    break
+                if not answers and self.cut_at and self.cut_at in data:
+                    self._doomed.add(other)
+                    self.cut_at = b""
+                    if self.before:
+                        break
                 if not self.swallow:
                     other.sendall(data)
         for each in (one, other):

@@ -15,7 +15,7 @@ from fencepost.adapters.store_postgresql import PostgresqlStore, address, connec
 from fencepost.adapters.store_postgresql.bounded import BoundedConnection
 from fencepost.core.instant import SECOND
 from fencepost.core.store import Plan
-from fencepost.ports import Unavailable
+from fencepost.ports import HistoryRow, Unavailable
 
 
 @pytest.fixture(scope="module")
@@ -103,6 +103,51 @@ def test_a_network_that_swallows_everything_holds_nobody_up(server: Server, hurr
         switch.close()
 
     asyncio.run(go())
+
+
+@pytest.mark.parametrize("before", [False, True])
+def test_an_answer_that_was_lost_is_told_as_unknown_and_nothing_is_done_twice(server: Server, before: bool) -> None:
+    """The connection breaks at COMMIT: only the server knows whether it took place. Sent again it would look outrun."""
+    database = server.database()
+
+    async def go() -> None:
+        switch = Switch(server.port)
+        store = PostgresqlStore.open(server.dsn(database, port=switch.port), create=True)
+        first = await store.head()
+        switch.cut_at, switch.before = b"COMMIT", before
+        with pytest.raises(Unavailable):
+            await store.publish(plan(first, 1, "a.example"))
+        head = await store.head()
+        switch.cut_at = b"COMMIT"
+        with pytest.raises(Unavailable):
+            await store.note([HistoryRow("role", "a", "b", "once", 1)])
+        assert head.number == (0 if before else 1)
+        assert len(await store.rows_of("a.example")) == head.number
+        assert len(await store.history()) == (0 if before else 1)
+        await store.close()
+        switch.close()
+
+    asyncio.run(go())
+
+
+def test_a_commit_that_waits_for_a_replica_is_never_taken_for_done(hurried: None) -> None:
+    """No limit on a statement's time ends the wait for a synchronous replica; ours does, and tells it as unknown."""
+
+    async def go(server: Server) -> None:
+        store = PostgresqlStore.open(server.dsn(server.database()), create=True)
+        head = await published(store, 1, "a.example")
+        server.sql("postgres", "ALTER SYSTEM SET synchronous_standby_names = 'nobody'", "SELECT pg_reload_conf()")
+        await asyncio.sleep(0.2)
+        with pytest.raises(Unavailable, match="said nothing"):
+            await store.publish(plan(head, 2, "a.example"))
+        server.sql("postgres", "ALTER SYSTEM RESET synchronous_standby_names", "SELECT pg_reload_conf()")
+        await published_again(store)
+        numbers = [row.generation.number for row in await store.rows_of("a.example")]
+        assert numbers == sorted(set(numbers), reverse=True)
+        await store.close()
+
+    with postgresql() as alone:
+        asyncio.run(go(alone))
 
 
 def test_a_writer_that_is_stopped_in_its_transaction_is_ended_by_the_server(server: Server, hurried: None) -> None:

@@ -45,12 +45,8 @@ class Session:
         return heard
 
     def notify_plans(self) -> None:
-        """With this transaction's commit, wake those who wait for head and inputs.
-
-        Lifts the limit on a statement's time, too: one that ended the commit's wait for a synchronous replica would let
-        it pass for done. If that wait takes too long the connection is given up, and the outcome is unknown.
-        """
-        self.execute("SELECT pg_notify(%s, ''), set_config('statement_timeout', '0', true)", (self.address.plans,))
+        """With this transaction's commit, wake those who wait for head and inputs."""
+        self.execute("SELECT pg_notify(%s, '')", (self.address.plans,))
 
     def commit(self) -> None:
         """End the transaction. Raises ``psycopg.Error`` if it isn't committed, or that isn't known."""
