@@ -108,6 +108,8 @@ def kind_of(error: BaseException) -> Kind:
     """What an error says about the request."""
     if code_of(error) in _BUSY or isinstance(error, _UNREACHED):
         return Kind.BUSY
+    if isinstance(error, boto.SSLError):
+        return Kind.FINAL
     if status_of(error) >= 500 or isinstance(error, _SILENT):
         return Kind.LOST
     return Kind.FINAL

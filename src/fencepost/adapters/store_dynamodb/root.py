@@ -129,7 +129,7 @@ class Roots:
 
     async def read(self) -> Root:
         """The root as of now; made, with a new identity, if we may and there is none."""
-        for _ in range(2):
+        for _ in range(4):  # seen missing, made, filled, read
             described = await self.table.described()
             try:
                 item = await self.client.get(*ROOT)

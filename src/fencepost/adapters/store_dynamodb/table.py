@@ -3,9 +3,9 @@
 *Identity.* A table restored from a backup is a new table with the old items: its plans and overrides are old, and a
 reader that knew the lost one must be told so. So a store's identity is made of what was drawn when it was made, which
 stands in the items, *and* of the table's ARN and id, which AWS gives each table anew. Nothing has to be written to
-notice a restored table, and no order of events can miss it, but one: a process asks for ARN and id when it starts, each
-five minutes, and whenever the table was seen missing. To restore under the same name the old table must go first, which
-every process sees within a second or so; one that was stopped for just that long is told five minutes later.
+notice a restored table. A process asks for ARN and id when it starts, each five minutes, whenever the table was seen
+missing, and when it hasn't looked at the root for ten seconds. To restore under the same name the old table must go
+first, for minutes: a process that runs sees it missing, and one that was stopped finds that it hasn't looked.
 
 *Global tables.* A store needs one place where a compare-and-set is decided. In a global table with eventual consistency
 (MREC, the default) each Region decides by itself and the last writer wins: two Regions can both win. Such a table is
@@ -33,6 +33,8 @@ KEYS = (("pk", "HASH", "S"), ("sk", "RANGE", "S"))
 MADE_WITHIN_S = 30.0
 LOOK_WHILE_MADE_S = 0.5
 DESCRIBE_EACH_S = 300.0
+DESCRIBE_AFTER_S = 10.0
+"""A process that hasn't asked for so long may have slept through a restore."""
 IDENTITY_DIGITS = 16
 _KEY_HINT = "fencepost's tables have the keys pk and sk, both text; name another table under [store]"
 
@@ -63,17 +65,18 @@ class Table:
         self.client = client
         self.create = create
         self._described: Described | None = None
-        self._described_at = 0.0
+        self._described_at = self._asked_at = 0.0
         self._describing = asyncio.Lock()
 
     async def described(self) -> Described:
         """Which table this is. Raises ``Unavailable`` or ``Misconfigured``, also for a table that can't be used."""
         async with self._describing:
-            known = self._described
-            if known is None or time.monotonic() - self._described_at >= DESCRIBE_EACH_S:
+            known, now = self._described, time.clock_gettime(time.CLOCK_BOOTTIME)  # goes on while a host sleeps
+            slept, self._asked_at = now - self._asked_at >= DESCRIBE_AFTER_S, now
+            if known is None or slept or now - self._described_at >= DESCRIBE_EACH_S:
                 try:
                     known = self._described = await self._ready()
-                    self._described_at = time.monotonic()
+                    self._described_at = self._asked_at = time.clock_gettime(time.CLOCK_BOOTTIME)
                 except Unavailable:
                     if known is None:  # else requests themselves tell whether the table can be used
                         raise
