@@ -120,6 +120,10 @@ NEIGHBOURS: list[tuple[Change, str]] = [
         f"RRSet with DNS name s.{DOMAIN}., type A, SetIdentifier two cannot be created as weighted sets must contain "
         "the same TTL.",
     ),
+    (
+        ("CREATE", record("sub", "SOA", "ns.test. admin.test. 1 2 3 4 5")),
+        "A HostedZone must contain exactly one SOA record.",
+    ),
     (  # moto #916
         ("CREATE", {**record("w", "A", "192.0.2.1"), "Name": "w.other.test."}),
         f"RRSet with DNS name w.other.test. is not permitted in zone {DOMAIN}.",
@@ -132,6 +136,20 @@ def test_what_may_not_stand_together_is_refused(zone: Asked, change: Change, tex
     """CNAME beside anything, simple beside weighted, a name of another zone."""
     with refused("InvalidChangeBatch", text):
         zone.change(change)
+
+
+def test_an_alias_leads_somewhere(zone: Asked) -> None:
+    """pcorliss/ruby_route_53 #17: within the zone its target must be there, of its type, once the batch is done."""
+    target = {"HostedZoneId": zone.zone_id, "DNSName": f"T.{DOMAIN}", "EvaluateTargetHealth": False}
+    alias = record("al", "A", ttl=None, AliasTarget=target)
+    found = f"Tried to create an alias that targets t.{DOMAIN}., type A in zone {zone.zone_id}, but that target was not"
+    with refused("InvalidChangeBatch", f"{found} found"):
+        zone.change(("CREATE", alias), ("CREATE", record("t", "AAAA", "2001:db8::1")))
+    there = record("t", "A", "192.0.2.1")
+    zone.change(("CREATE", alias), ("CREATE", there))
+    zone.change(("DELETE", alias), ("DELETE", there))
+    with refused("InvalidChangeBatch"):
+        zone.change(("CREATE", {**alias, "AliasTarget": {**target, "DNSName": "a..test"}}))
 
 
 def test_the_order_of_a_batch_matters(zone: Asked) -> None:

@@ -21,6 +21,8 @@ NAME_SERVERS = {"com": 0, "net": 512, "org": 1024, "co.uk": 1536}
 SOA_REST = "awsdns-hostmaster.amazon.com. 1 7200 900 1209600 86400"
 """A new zone's SOA after its primary name server (Developer Guide, "SOA and NS records")."""
 SOA_TTL_S = 900
+CHANGES_MOST = 10_000
+"""How many of the latest changes GetChange knows."""
 NS_TTL_S = 172_800
 
 
@@ -136,6 +138,8 @@ class Account(msgspec.Struct):
         """Note a change."""
         change = Submitted(self._id("C", "change"), now, now + self.insync_ns, comment)
         self.changes[change.id] = change
+        if len(self.changes) > CHANGES_MOST:
+            del self.changes[next(iter(self.changes))]
         return change
 
     def _id(self, letter: str, about: str) -> str:

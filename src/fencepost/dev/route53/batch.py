@@ -14,7 +14,7 @@ from typing import TypeAlias
 import msgspec
 
 from fencepost.dev.route53 import limits
-from fencepost.dev.route53.names import within
+from fencepost.dev.route53.names import canonical, within
 from fencepost.dev.route53.neighbours import conflict
 from fencepost.dev.route53.record_set import Change, Key, RecordSet
 
@@ -45,6 +45,7 @@ def apply(zone: str, zone_id: str, live: Sets, count: int, changes: Sequence[Cha
         if refusal is not None:
             refusals.append(refusal)
     refusals += apex(zone, after)
+    refusals += aimless(zone_id, live, after, changes)
     grown = count + sum(len(sets) - len(live.get(name, {})) for name, sets in after.items())
     if grown > limits.ZONE_RECORD_SETS_MOST and grown > count:
         refusals.append(f"Exceeded limit MAX_RRSETS_BY_ZONE for zone: {zone_id}")
@@ -97,6 +98,19 @@ def repeated(changes: Sequence[Change]) -> Sequence[str]:
         for (name, key), actions in seen.items()
         if len(actions) > 1 and actions != ["DELETE", "CREATE"]
     ]
+
+
+def aimless(zone_id: str, live: Sets, after: Sets, changes: Sequence[Change]) -> Sequence[str]:
+    """Aliases to names of this zone at which nothing of their type stands in the end (pcorliss/ruby_route_53 #17)."""
+    found = []
+    for wanted in (change.record_set for change in changes if change.action != "DELETE"):
+        if wanted.alias is None or wanted.alias.zone != zone_id:
+            continue
+        target = canonical(wanted.alias.name)
+        if all(kind != wanted.type for kind, _ in after.get(target, live.get(target, {}))):
+            what = f"Tried to create an alias that targets {target}, type {wanted.type} in zone {zone_id}"
+            found.append(f"{what}, but that target was not found")
+    return found
 
 
 def apex(zone: str, after: Sets) -> Sequence[str]:

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from fencepost.dev.route53.names import BadNameError
 from fencepost.dev.route53.server import Route53Server
 from fencepost.dev.route53.settings import Route53Settings
 from fencepost.ports import Misconfigured
@@ -45,8 +46,11 @@ async def serve(settings: Route53Settings, ready: Callable[[Route53Server], None
             where=" and ".join(each for each in (settings.listen, settings.dns) if each),
             hint="is another one running there? take other ports",
         ) from error
+    except BadNameError as error:
+        what = str(error).removeprefix("FATAL problem: ")
+        raise Misconfigured(what, hint="a hosted zone has a domain's name, like example.test") from error
     except ValueError as error:
-        where = settings.data or settings.listen
+        where = settings.data or ""
         raise Misconfigured(str(error), where=where, hint="name another file, or move this one away") from error
     if ready is not None:
         ready(server)

@@ -18,6 +18,8 @@ KINDS = {
 def conflict(zone: str, wanted: RecordSet, others: Iterable[RecordSet]) -> str | None:
     """Why `wanted` can't stand beside the `others` at its name, or None."""
     others = list(others)
+    if wanted.type == "SOA" and wanted.name != zone:
+        return "A HostedZone must contain exactly one SOA record."
     return beside_cname(zone, wanted, others) or beside_same_type(wanted, [o for o in others if o.type == wanted.type])
 
 

@@ -10,7 +10,7 @@ import msgspec
 
 from fencepost.dev.route53 import limits
 from fencepost.dev.route53.names import BadNameError, canonical
-from fencepost.dev.route53.record_set import TYPES, Change, RecordSet
+from fencepost.dev.route53.record_set import TYPES, Alias, Change, RecordSet
 from fencepost.dev.route53.refusals import ApiError, invalid_change_batch, invalid_input
 from fencepost.dev.route53.values import faults
 
@@ -31,10 +31,21 @@ def well_put(changes: tuple[Change, ...]) -> tuple[Change, ...]:
             continue
         record_set = msgspec.structs.replace(change.record_set, name=name)
         refusals += faults(record_set)
+        if record_set.alias is not None:
+            refusals += bad_target(record_set.alias)
         found.append(Change(change.action, record_set))
     if refusals:
         raise invalid_change_batch(refusals)
     return tuple(found)
+
+
+def bad_target(alias: Alias) -> list[str]:
+    """What is wrong with the name an alias leads to."""
+    try:
+        canonical(alias.name)
+    except BadNameError as error:
+        return [str(error)]
+    return []
 
 
 def _check_fields(change: Change) -> None:

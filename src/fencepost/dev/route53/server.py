@@ -1,9 +1,11 @@
 """The stand-in as a server: HTTP in front of an account, with a gate before it and faults around it."""
 
 import asyncio
+import logging
 import threading
 import time
 import uuid
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -27,6 +29,9 @@ if TYPE_CHECKING:
 
 NANOSECONDS = 1_000_000_000
 STARTS_WITHIN_S = 10.0
+CALLS_MOST = 100_000
+"""How many of the latest calls are remembered."""
+log = logging.getLogger(__name__)
 Answer = TypeVar("Answer")
 
 
@@ -38,7 +43,7 @@ class Route53Server:
         self.account = Account(insync_ns=int(self.settings.insync_s * NANOSECONDS))
         self.gate = Gate(self.settings)
         self.faults = Faults()
-        self.calls: list[str] = []
+        self.calls: deque[str] = deque(maxlen=CALLS_MOST)
         self.port = 0
         self.dns_port = 0
         self._host = self.settings.listen.rpartition(":")[0]
@@ -141,6 +146,9 @@ class Route53Server:
             return msgspec.structs.replace(reply, request_id=request_id)
         except ApiError as refusal:
             return _refused(refusal, request_id)
+        except Exception:
+            log.exception("a defect in the Route 53 stand-in, at %s %s", request.method, request.path)
+            return _refused(ApiError("InternalFailure", "a defect in the stand-in", 500), request_id)
 
     async def _through_faults(self, action: str, request: Request, parts: tuple[str, ...]) -> Reply:
         fault = self.faults.next(action)
