@@ -91,7 +91,7 @@ def test_the_flags_are_read_off_the_parser() -> None:
 
 def documented() -> dict[str, set[str]]:
     """Commands and flags by the rows of commands.md."""
-    rows = re.findall(r"^\| `fencepost ([a-z ]+)`[^|]*\|([^|]*)\|", TEXT["docs/operating/commands.md"], re.MULTILINE)
+    rows = re.findall(r"^\| `fencepost ([a-z0-9 ]+)`[^|]*\|([^|]*)\|", TEXT["docs/operating/commands.md"], re.MULTILINE)
     return {name: set(re.findall(r"`(--[a-z-]+)`", flags)) for name, flags in rows}
 
 
