@@ -24,8 +24,8 @@ class World(NamedTuple):
     """The zone; what each writer has read (None: nothing yet); how far plans went; what the hand may still do."""
 
     zone: Zone
-    seen: tuple[Zone | None, Zone | None]
-    rows: tuple[int, int]
+    seen: tuple[Zone | None, ...]
+    rows: tuple[int, ...]
     published: int
     may_unmark: bool
     may_add: str
@@ -63,7 +63,8 @@ def moves(world: World, plans: dict[int, Zone], *, strict: bool) -> Iterator[tup
     if world.may_unmark and zone.marker:
         yield "the marker is deleted", world._replace(zone=zone._replace(marker=0), may_unmark=False)
     if world.may_add and not getattr(zone, world.may_add):
-        yield "a set is added", world._replace(zone=zone._replace(**{world.may_add: "hand"}), may_add="")
+        added = zone._replace(a="hand") if world.may_add == "a" else zone._replace(aaaa="hand")
+        yield "a set is added", world._replace(zone=added, may_add="")
 
 
 def applies(zone: Zone, saw: Zone, plan: Zone, *, strict: bool) -> bool:

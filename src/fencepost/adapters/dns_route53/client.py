@@ -133,7 +133,7 @@ class Client:
             session = get_session()
             session.register_component("data_loader", _loader(session.get_config_variable("data_path")))
             if self._settings.endpoint.startswith("http://"):
-                # A stand-in on this machine (settings take plain http for nothing else): it isn't to be shown real ones.
+                # A stand-in on this machine (settings take plain http for nothing else): real ones are not for it.
                 session.set_credentials("stand-in", "stand-in")
             credentials = await session.get_credentials()
             self._from_where = _FROM.get(getattr(credentials, "method", ""), "")

@@ -16,10 +16,12 @@ from msgspec import Struct, structs
 from fencepost.adapters.dns_route53.names import endpoint_of, listing_key, marker_owner_of, owner_of, unquote
 from fencepost.adapters.dns_route53.record_sets import Family, RecordSet, family_of
 from fencepost.core.fence import Foreign, Marker
-from fencepost.core.instant import Instant
+from fencepost.core.instant import SECOND, Duration, Instant
 from fencepost.core.zone import Live
 
 Sets = tuple[RecordSet, ...]
+_CLOCK_STEP: Duration = 60 * SECOND
+"""A write so much newer than a page that is being taken in was dated by a clock that has been set back since."""
 
 
 class Page(Struct, frozen=True):
@@ -109,7 +111,7 @@ class Mirror:
         for owner, sets in sets_of.items():
             written = self._written.get(owner)
             if written is not None:
-                if asked < written:
+                if asked < written < asked + _CLOCK_STEP:
                     continue
                 del self._written[owner]
             if self._sets.get(owner, ()) == sets:

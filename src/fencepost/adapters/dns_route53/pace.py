@@ -45,9 +45,13 @@ class Pace:
             return 0
         if urgent:
             self._shared.run("update pace set yielding = ? + cast(2 * ? * slow as integer)", (at, self._interval))
+        return max(1_000_000, self.left(at, urgent=urgent))
+
+    def left(self, at: Instant, *, urgent: bool = False) -> Duration:
+        """How long until a turn is free; nothing is taken."""
         ((due, yielding),) = self._shared.run("select next, yielding from pace")
-        wait: Duration = max(1_000_000, min(max(due, 0 if urgent else yielding) - at, _AHEAD_MOST))
-        return wait
+        left: Duration = min(max(due, 0 if urgent else yielding) - at, _AHEAD_MOST)
+        return max(0, left)
 
     def was_throttled(self) -> None:
         """Slow down: somebody uses up the account's requests."""

@@ -34,7 +34,7 @@ from fencepost.adapters.dns_route53.pace import Pace
 from fencepost.adapters.dns_route53.settings import Route53Settings
 from fencepost.adapters.dns_route53.shared import Shared, now
 from fencepost.adapters.dns_route53.zones import HostedZone, find_zone
-from fencepost.core.instant import SECOND, Duration, Instant
+from fencepost.core.instant import MILLISECOND, SECOND, Duration
 from fencepost.core.zone import Batch, Live
 from fencepost.ports import Misconfigured, Refused
 from fencepost.world.reference_dns import refuse_unlawful
@@ -49,6 +49,7 @@ FRESH: Duration = 60 * SECOND
 """The first read takes pages that another role listed so recently."""
 LEASE: Duration = 30 * SECOND
 """So long the rolling scan is left to a role that died over it."""
+ROLL_WAIT_MOST: Duration = 100 * MILLISECOND
 STUCK = 4
 """A write refused so often for something changed, while the listing shows just what it requires, won't ever apply."""
 POLL_S = 0.25
@@ -70,7 +71,8 @@ class Route53Dns:
         self._zone: HostedZone | None = None
         self._listed = False
         self._seq = 0
-        self._taken: Instant = 0
+        self._pages_taken = 0
+        self._gathered: list[Page] = []
         self._doubted: dict[str, None] = {}
         self._refusals: dict[str, tuple[Sets, int]] = {}
         self._busy = asyncio.Lock()
@@ -164,13 +166,13 @@ class Route53Dns:
             if found and self.live(found[0]) != before:
                 news.add(found[0])
         if self._listed:
-            self._take_pages(self._shared.pages(zone_id, self._taken))
+            self._pages_taken, pages = self._shared.pages(zone_id, self._pages_taken)
+            self._take_pages(pages)
         return frozenset(news)
 
     def _take_pages(self, pages: Iterable[Page]) -> None:
         for page in pages:
             self._doubt(self._mirror.take_page(page))
-            self._taken = max(self._taken, page.asked)
 
     def _doubt(self, owners: Iterable[str]) -> None:
         self._doubted |= {found[0]: None for found in map(endpoint_of, owners) if found is not None}
@@ -183,8 +185,7 @@ class Route53Dns:
         pages = await self._listing.whole(zone_id, now() - min(FRESH, 12 * self._settings.look_each))
         self._take_shared(zone_id)
         self._take_pages(pages)
-        self._shared.claim(zone_id, now(), 0)
-        self._shared.move_on(zone_id, "", now() + self._settings.look_each)
+        self._shared.begin(zone_id, now() + self._settings.look_each)
         self._listed = True
 
     async def _look_again(self, zone_id: str) -> None:
@@ -205,8 +206,9 @@ class Route53Dns:
         self._take_pages(pages)
 
     async def _roll(self, zone_id: str) -> None:
-        """Go on with the rolling scan, if it is due and this role's turn."""
-        pages: list[Page] = []
+        """Go on with the rolling scan, if it is due, this role's turn, and nobody has anything to write."""
+        if self._pace.left(now()) > max(self._pace.period(), ROLL_WAIT_MOST):
+            return
         count = pages_of(len(self._mirror))
         whole = count <= WHOLE_PAGES_MOST
         for _ in range(WHOLE_PAGES_MOST if whole else 1):
@@ -218,14 +220,15 @@ class Route53Dns:
             except BaseException:
                 self._shared.move_on(zone_id, start, now())
                 raise
-            pages.append(page)
+            self._gathered.append(page)
             pause = self._settings.look_each
             if not whole:
                 pause = max(pause // count, 2 * self._pace.period())
             self._shared.move_on(zone_id, page.following, now() + (0 if whole and page.following else pause))
             if not page.following:
                 break
-        self._take_pages(pages)
+        gathered, self._gathered = self._gathered, []
+        self._take_pages(gathered)
 
     async def _send(self, zone_id: str, exchanges: list[Exchange], doing: str) -> bool:
         asked = Asked("ChangeResourceRecordSets", doing, zone_id, writes=True)

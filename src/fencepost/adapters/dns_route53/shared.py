@@ -24,11 +24,11 @@ from fencepost.core.instant import SECOND, Duration, Instant
 log = logging.getLogger(__name__)
 
 KEPT: Duration = 600 * SECOND
-"""How long writes are kept for roles that look rarely; later ones find them in the listing."""
+"""How long writes and pages are kept for roles that look rarely; later ones list for themselves."""
 _SCHEMA = """
 create table if not exists pace (one integer primary key check (one = 1), next integer, yielding integer, slow real);
-create table if not exists pages (zone text, start text, following text, asked integer, sets blob,
-  primary key (zone, start));
+create table if not exists pages (seq integer primary key autoincrement, zone text, start text, following text,
+  asked integer, sets blob, unique (zone, start));
 create table if not exists writes (seq integer primary key autoincrement, zone text, owner text, at integer, sets blob);
 create table if not exists cursors (zone text primary key, start text, due integer);
 insert or ignore into pace values (1, 0, 0, 1.0);
@@ -49,6 +49,7 @@ class Shared:
 
     def __init__(self, path: Path | None) -> None:
         self._path = path
+        self._mine: set[int] = set()
         self._db = self._open(path)
 
     def _open(self, path: Path | None) -> sqlite3.Connection:
@@ -80,9 +81,12 @@ class Shared:
     def put_page(self, zone: str, page: Page) -> None:
         """Keep a page for the others."""
         sets = msgspec.json.encode(page.sets)
-        self.run(
-            "insert or replace into pages values (?, ?, ?, ?, ?)", (zone, page.start, page.following, page.asked, sets)
+        ((seq,),) = self.run(
+            "insert or replace into pages (zone, start, following, asked, sets) values (?, ?, ?, ?, ?) returning seq",
+            (zone, page.start, page.following, page.asked, sets),
         )
+        self._mine.add(seq)
+        self.run("delete from pages where asked < ?", (page.asked - KEPT,))
 
     def page(self, zone: str, start: str, since: Instant) -> Page | None:
         """A page that was asked for since, if there is one."""
@@ -92,12 +96,16 @@ class Shared:
         )
         return _page(found[0]) if found else None
 
-    def pages(self, zone: str, since: Instant) -> list[Page]:
-        """Every page asked for since, oldest first."""
+    def pages(self, zone: str, after: int) -> tuple[int, list[Page]]:
+        """The others' pages after so many, and how many there are now."""
         found = self.run(
-            "select start, following, asked, sets from pages where zone = ? and asked > ? order by asked", (zone, since)
+            "select seq, start, following, asked, sets from pages where zone = ? and seq > ? order by seq",
+            (zone, after),
         )
-        return [_page(row) for row in found]
+        last = found[-1][0] if found else after
+        pages = [_page(row[1:]) for row in found if row[0] not in self._mine]
+        self._mine.clear()
+        return last, pages
 
     def put_writes(self, zone: str, left: Mapping[str, Sets], at: Instant) -> None:
         """Tell the others what a write left."""
@@ -122,9 +130,12 @@ class Shared:
         """How many writes there are."""
         return int(self.run("select coalesce(max(seq), 0) from writes where zone = ?", (zone,))[0][0])
 
+    def begin(self, zone: str, due: Instant) -> None:
+        """Have a rolling scan, from the first name on, if there is none."""
+        self.run("insert or ignore into cursors values (?, '', ?)", (zone, due))
+
     def claim(self, zone: str, now: Instant, lease: Duration) -> str | None:
         """Where the rolling scan goes on, if that is due and nobody else is at it: it is this role's for a while."""
-        self.run("insert or ignore into cursors values (?, '', 0)", (zone,))
         found = self.run(
             "update cursors set due = ? where zone = ? and (due <= ? or due > ?) returning start",
             (now + lease, zone, now, now + 3_600 * SECOND),
