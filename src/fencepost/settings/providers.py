@@ -48,6 +48,8 @@ PROVIDERS = {
         {"project": values.string, "managed_zone": values.string},
         secrets=("token",),
         must={"project": '"my-project"', "managed_zone": '"example-com"', "token": '{ env = "CLOUD_DNS_TOKEN" }'},
+        # Of a change: 1,000 sets (three an endpoint, and the SOA record), 100,000 bytes of values; 100 values a set.
+        room=Room(endpoints=300, octets=0, characters=90_000, per_set=100),
     ),
 }
 """By the name that ``provider`` takes. The first two have keys of [dns] itself: listen, transfer; server, key."""
