@@ -1,5 +1,6 @@
 """``fencepost dev route53`` as a person runs it: a process, until Ctrl-C."""
 
+import asyncio
 import json
 import os
 import signal
@@ -13,11 +14,15 @@ from typing import Any
 import dns.message
 import dns.query
 import pytest
+from botocore.exceptions import EndpointConnectionError
 from route53_asked import DOMAIN, changed, client, listed, record
+from servers import free_port
 
 from fencepost.cli import dev_route53
-from fencepost.dev.route53 import Route53Settings, running
+from fencepost.dev.route53 import Route53Settings, main_of, running
+from fencepost.dev.sample import sample_text
 from fencepost.ports import Misconfigured
+from fencepost.settings import load
 
 FENCEPOST = Path(sys.executable).with_name("fencepost")
 
@@ -89,3 +94,33 @@ def test_what_it_cannot_do_is_said(tmp_path: Path) -> None:
     with pytest.raises(Misconfigured, match="Domain label is empty") as unnamed:
         dev_route53.route53(listen="127.0.0.1:0", zone=("a..test",))
     assert unnamed.value.hint == "a hosted zone has a domain's name, like example.test"
+
+
+def test_beside_a_sample_region_it_serves_the_region_s_domains(tmp_path: Path) -> None:
+    """``fencepost up --provider route53-dev``: where region.toml says, unthrottled, with a file in its folder."""
+    api, names = free_port(), free_port()
+    text = sample_text("route53-dev").replace("127.0.0.1:5303", f"127.0.0.1:{api}")
+    (tmp_path / "region.toml").write_text(text.replace('"127.0.0.1:5300"', f'"127.0.0.1:{names}"'))
+    region = load(tmp_path / "region.toml")
+
+    async def asked() -> list[str]:
+        task = asyncio.create_task(main_of(region, tmp_path)())
+        sdk = client(f"http://127.0.0.1:{api}")
+        try:
+            while not task.done():
+                try:
+                    zones = await asyncio.to_thread(lambda: [sdk.list_hosted_zones() for _ in range(7)])
+                except EndpointConnectionError:
+                    await asyncio.sleep(0.01)
+                    continue
+                question = dns.message.make_query(f"{DOMAIN}.", "SOA")
+                reply = await asyncio.to_thread(dns.query.udp, question, "127.0.0.1", timeout=5, port=names)
+                assert reply.answer
+                return [each["Name"] for each in zones[-1]["HostedZones"]]
+            await task
+            raise AssertionError("it ended")
+        finally:
+            task.cancel()
+
+    assert asyncio.run(asked()) == [f"{DOMAIN}."]
+    assert (tmp_path / "route53.json").exists()
