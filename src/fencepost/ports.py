@@ -133,6 +133,18 @@ class Removing(Protocol):
         ...
 
 
+@runtime_checkable
+class LookingUp(Protocol):
+    """A DNS port whose reads come round in time, and that can be asked for some names at once."""
+
+    async def look_up(self, names: Collection[str]) -> None:
+        """Bring the mirror up to date at these endpoints; they count as changed at the next read if they were.
+
+        Raises as ``DnsPort.read`` does.
+        """
+        ...
+
+
 class Inputs(Struct, frozen=True, gc=False):
     """One snapshot of what plans are made from.
 

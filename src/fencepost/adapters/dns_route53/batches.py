@@ -59,13 +59,18 @@ def exchange_of(change: Change, mirror: Mirror, *, weighted: bool) -> Exchange:
         *address_sets(owner, change.content, weighted=weighted),
         RecordSet(marker_owner, "TXT", MARKER_TTL_S, (put,)),
     )
-    seen, known = change.seen, mirror.live(change.name)
-    deletes = [
+    return Exchange(change.name, removal_of(change.seen, mirror, weighted=weighted).deletes, creates)
+
+
+def removal_of(seen: Live, mirror: Mirror, *, weighted: bool) -> Exchange:
+    """All that was seen at an endpoint taken away, and nothing put: for scratch names."""
+    known = mirror.live(seen.name)
+    deletes = (
         *_seen_family(mirror, seen, known, "A", weighted=weighted),
         *_seen_family(mirror, seen, known, "AAAA", weighted=weighted),
-        *_seen_marker(mirror, seen, known, marker_owner),
-    ]
-    return Exchange(change.name, tuple(deletes), creates)
+        *_seen_marker(mirror, seen, known, marker_owner_of(seen.name)),
+    )
+    return Exchange(seen.name, deletes, ())
 
 
 def _seen_family(mirror: Mirror, seen: Live, known: Live, kind: str, *, weighted: bool) -> Sets:

@@ -23,6 +23,7 @@ from fencepost.adapters.dns_route53.batches import (
     exchange_of,
     names_at,
     refuse_too_big,
+    removal_of,
     told,
 )
 from fencepost.adapters.dns_route53.client import Client, InvalidBatch
@@ -76,6 +77,7 @@ class Route53Dns:
         self._doubted: dict[str, None] = {}
         self._refusals: dict[str, tuple[Sets, int]] = {}
         self._busy = asyncio.Lock()
+        self.last_refusal = ""
 
     @property
     def calls(self) -> dict[str, int]:
@@ -129,6 +131,21 @@ class Route53Dns:
             ]
             refuse_too_big(exchanges, doing)
             return await self._send(zone_id, exchanges, doing)
+
+    async def remove(self, seen: Live) -> bool:
+        """Delete marker and addresses wholly, as exact as a commit: for scratch names."""
+        async with self._busy:
+            zone_id = await self._zone_id()
+            weighted = seen.name in self._settings.weighted
+            return await self._send(
+                zone_id, [removal_of(seen, self._mirror, weighted=weighted)], f"the removal of {seen.name}"
+            )
+
+    async def look_up(self, names: Collection[str]) -> None:
+        """List what stands at these endpoints now, whatever else is due."""
+        async with self._busy:
+            owners = [owner for name in names for owner in (owner_of(name), marker_owner_of(name))]
+            self._take_pages(await self._listing.around(await self._zone_id(), owners))
 
     async def wait(self, most: Duration) -> None:
         """Return when another role here wrote, or the zone is to be listed again; at the latest after ``most``."""
@@ -233,6 +250,7 @@ class Route53Dns:
     async def _send(self, zone_id: str, exchanges: list[Exchange], doing: str) -> bool:
         asked = Asked("ChangeResourceRecordSets", doing, zone_id, writes=True)
         names = dict.fromkeys(one.name for one in exchanges)
+        self.last_refusal = ""
         try:
             await self._client.ask(
                 "ChangeResourceRecordSets",
@@ -242,6 +260,7 @@ class Route53Dns:
                 ChangeBatch={"Changes": changes_of(exchanges)},
             )
         except InvalidBatch as error:
+            self.last_refusal = error.message
             return self._refused(error.message, exchanges, doing)
         except BaseException as error:
             self._doubted |= names  # also when cancelled: it may have been sent
