@@ -86,11 +86,14 @@ def test_what_it_cannot_do_is_said(tmp_path: Path) -> None:
     with pytest.raises(Misconfigured, match="no address on loopback"):
         dev_route53.route53(dns="127.0.0.1")
     with running() as other, pytest.raises(Misconfigured, match="can't listen") as caught:
-        dev_route53.route53(listen=other.url.removeprefix("http://"))
+        dev_route53.route53(listen=other.url.removeprefix("http://"), zone=(DOMAIN,), data=tmp_path / "kept.json")
+    assert not (tmp_path / "kept.json").exists()  # it may be the other's
     assert caught.value.hint == "is another one running there? take other ports"
     (tmp_path / "other.json").write_text("[]")
     with pytest.raises(Misconfigured, match="not a file of this stand-in"):
         dev_route53.route53(listen="127.0.0.1:0", data=tmp_path / "other.json")
+    with pytest.raises(Misconfigured, match="No such file or directory"):
+        dev_route53.route53(listen="127.0.0.1:0", data=tmp_path / "nowhere" / "kept.json")
     with pytest.raises(Misconfigured, match="Domain label is empty") as unnamed:
         dev_route53.route53(listen="127.0.0.1:0", zone=("a..test",))
     assert unnamed.value.hint == "a hosted zone has a domain's name, like example.test"

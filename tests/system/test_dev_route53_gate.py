@@ -1,9 +1,12 @@
 """Who the Route 53 stand-in lets in and how often, and what goes wrong with it on purpose, through a real SDK."""
 
+import contextlib
 import http.client
+import socket
 import threading
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -75,6 +78,45 @@ def test_what_is_no_request_of_this_api_is_refused(zone: Asked) -> None:
         reply = connection.getresponse().read().decode()
         assert f"<Code>{code}</Code>" in reply, (body, reply)
     connection.close()
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"\x00\xff\r\n\r\n",
+        b"GET /\r\n\r\n",
+        b"GET / HTTP/1.1\r\nContent-Length: many\r\n\r\n",
+        b"GET / HTTP/1.1\r\nContent-Length: 99\r\n\r\nshort",
+        b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+        b"POST / HTTP/1.1\r\nContent-Length: 99999999\r\n\r\n",
+        b"x" * 70_000,
+    ],
+)
+def test_what_is_no_http_ends_its_own_connection_alone(zone: Asked, sent: bytes) -> None:
+    """The others go on."""
+    with socket.create_connection(("127.0.0.1", zone.server.port), timeout=5) as connection:
+        connection.sendall(sent)
+        connection.shutdown(socket.SHUT_WR)
+        with contextlib.suppress(ConnectionResetError):
+            while connection.recv(4096):
+                pass
+    assert zone.listed() == []
+
+
+def test_a_defect_of_its_own_is_told_as_one(zone: Asked, caplog: pytest.LogCaptureFixture) -> None:
+    """API reference, "Common Errors", InternalFailure; it is in the log, and the next request is answered."""
+    with unable(zone), refused("InternalFailure"):
+        zone.change(CREATE)
+    assert "a defect in the Route 53 stand-in" in caplog.text
+    zone.change(("CREATE", record("next", "A", "192.0.2.1")))
+
+
+@contextlib.contextmanager
+def unable(zone: Asked) -> Iterator[None]:
+    """A stand-in whose file can't be written."""
+    zone.server._data = Path("/nowhere/at/all")
+    yield
+    zone.server._data = None
 
 
 def test_denied_actions(zone: Asked) -> None:

@@ -269,6 +269,7 @@ VALUES = [
     ("TXT", "bare", QUOTES),  # external-dns #4792
     ("TXT", '""a" "b""', QUOTES),  # terraform #10048
     ("TXT", '"a', QUOTES),
+    ("TXT", '"\u00e9"', "UnsupportedCharacter (Value contains unsupported characters)"),  # \\351 is what it takes
     ("TXT", '"' + "x" * 256 + '"', "CharacterStringTooLong (Value is too long)"),  # boto3 #1462
     ("CNAME", "a..test", "DomainLabelEmpty (Domain label is empty)"),  # terraform #18482
     ("CNAME", "x" * 64 + ".test", "DomainLabelTooLong (Domain label is too long)"),

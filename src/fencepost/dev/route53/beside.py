@@ -41,6 +41,9 @@ async def serve(settings: Route53Settings, ready: Callable[[Route53Server], None
     try:
         await server.start()
     except OSError as error:
+        if error.filename is not None:
+            hint = "name a file that can be written, in a folder that is there"
+            raise Misconfigured(error.strerror or str(error), where=str(error.filename), hint=hint) from error
         raise Misconfigured(
             f"can't listen: {error.strerror or error}",
             where=" and ".join(each for each in (settings.listen, settings.dns) if each),

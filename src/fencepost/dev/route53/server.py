@@ -60,27 +60,31 @@ class Route53Server:
         return f"http://{self._host}:{self.port}"
 
     async def start(self) -> None:
-        """Listen. Raises OSError if it can't there, ValueError for a `data` file that isn't a stand-in's."""
+        """Listen. Raises OSError if it can't there, or can't keep its file; ValueError for a `data` file of another."""
         self._loop = asyncio.get_running_loop()
         if self._data is not None:
             keeping.read(self.account, self._data)
-        for name in self.settings.zones:
-            self._ensure(name)
-        self._keep()
         port = int(self.settings.listen.rpartition(":")[2])
         self._server = await asyncio.start_server(self._connected, self._host.strip("[]"), port)
-        self.port = self._server.sockets[0].getsockname()[1]
-        if self.settings.dns is not None:
-            from fencepost.dev.route53.name_server import NameServer  # dnspython takes a while to load
+        try:
+            self.port = self._server.sockets[0].getsockname()[1]
+            for name in self.settings.zones:
+                self._ensure(name)
+            self._keep()  # not sooner: the file may be that of one which listens there
+            await self._answer_dns()
+        except (OSError, ValueError):
+            await self.stop()
+            raise
 
-            host, _, dns_port = self.settings.dns.rpartition(":")
-            self._names = NameServer(self.account)
-            try:
-                await self._names.start(host.strip("[]"), int(dns_port))
-            except OSError:
-                await self.stop()
-                raise
-            self.dns_port = self._names.port
+    async def _answer_dns(self) -> None:
+        if self.settings.dns is None:
+            return
+        from fencepost.dev.route53.name_server import NameServer  # dnspython takes a while to load
+
+        host, _, port = self.settings.dns.rpartition(":")
+        self._names = NameServer(self.account)
+        await self._names.start(host.strip("[]"), int(port))
+        self.dns_port = self._names.port
 
     async def stop(self) -> None:
         """Stop listening and close what is open."""

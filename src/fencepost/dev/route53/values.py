@@ -34,6 +34,9 @@ def faults(given: RecordSet) -> Iterator[str]:
         if len(value) > limits.VALUE_CHARACTERS_MOST:
             yield _invalid("ValueTooLong (Value is too long)", f"{value[:60]}...")
             continue
+        if not value.isascii() or not value.isprintable():
+            yield _invalid("UnsupportedCharacter (Value contains unsupported characters)", value)
+            continue
         fault = check(value) if check else None
         if fault:
             yield _invalid(fault, value)
