@@ -90,6 +90,7 @@ class Enacting:
         self.served = served
         self.folder = folder
         self.batch = batch
+        self.timeout = 5 * SECOND
         self.door = Door(served.port)
         self.store = SqliteStore.open(folder / "store.db", create=True)
         self.condition = Condition()
@@ -123,7 +124,7 @@ class Enacting:
     def enactor(self) -> EnactorHands:
         """A new enactor's hands, with nothing read yet and an empty local file."""
         dns = Rfc2136Dns(
-            Rfc2136Settings(("127.0.0.1", self.door.port), DOMAIN, KEY_NAME, KEY_SECRET, OWNER, timeout=5 * SECOND)
+            Rfc2136Settings(("127.0.0.1", self.door.port), DOMAIN, KEY_NAME, KEY_SECRET, OWNER, timeout=self.timeout)
         )
         self._stack.push_async_callback(dns.close)
         file = LocalFile(self.folder / f"{len(self.hands)}.known")

@@ -26,6 +26,8 @@ class Relay(asyncio.DatagramProtocol):
         self.upstream = upstream
         self.port = 0
         self.spoil: Spoil = lambda _count, message: message
+        self.delay_s: Callable[[bytes], float] = lambda _message: 0.0
+        """How long an answer over TCP is kept back."""
         self.spoil_udp: Spoil = lambda _count, message: message
         self.asked_udp = 0
         self.asked_tcp: list[bytes] = []
@@ -92,6 +94,7 @@ class Relay(asyncio.DatagramProtocol):
                 if message is None:
                     writer.close()
                     return
+                await asyncio.sleep(self.delay_s(message))
                 writer.write(struct.pack(">H", len(message)) + message)
         except (EOFError, OSError):
             writer.close()
@@ -120,6 +123,9 @@ class MadeUp(asyncio.DatagramProtocol):
         self.records: list[str] = []
         self.ixfr: list[str] | None = None
         self.asked: list[str] = []
+        self.update_rcode = int(dns.rcode.NXRRSET)
+        self.endless: tuple[int, float] | None = None
+        """Records a message, and the seconds between two, of a transfer that never ends."""
         self.port = 0
 
     def soa(self, serial: int | None = None) -> str:
@@ -146,17 +152,41 @@ class MadeUp(asyncio.DatagramProtocol):
         try:
             while True:
                 size = struct.unpack(">H", await reader.readexactly(2))[0]
-                reply = self._answer(await reader.readexactly(size))
+                question = await reader.readexactly(size)
+                if self.endless is not None and not question[2] >> 3 & 15:
+                    await self._pour(question, writer)
+                    continue
+                reply = self._answer(question)
                 writer.write(struct.pack(">H", len(reply)) + reply)
         except (EOFError, OSError, asyncio.CancelledError):  # cancelled when a test ends
             writer.close()
+
+    async def _pour(self, wire: bytes, writer: asyncio.StreamWriter) -> None:
+        """Answer a question for a transfer without an end, signed."""
+        query = dns.message.from_wire(wire, keyring=dns.tsigkeyring.from_text({KEY_NAME: KEY_SECRET}))
+        assert self.endless is not None
+        count, every_s = self.endless
+        context, first, number = None, True, 0
+        while True:
+            reply = dns.message.make_response(query)
+            records = [self.soa()] if first else []
+            records += [f"e{number + at}.{DOMAIN}. 30 IN A 192.0.2.1" for at in range(count)]
+            number, first = number + count, False
+            for record in records:
+                name, ttl, rclass, rtype, data = record.split(" ", 4)
+                reply.answer.append(dns.rrset.from_text(dns.name.from_text(name), int(ttl), rclass, rtype, data))
+            message = reply.to_wire(multi=True, tsig_ctx=context)
+            context = reply.tsig_ctx
+            writer.write(struct.pack(">H", len(message)) + message)
+            await writer.drain()
+            await asyncio.sleep(every_s)
 
     def _answer(self, wire: bytes) -> bytes:
         query = dns.message.from_wire(wire, keyring=dns.tsigkeyring.from_text({KEY_NAME: KEY_SECRET}))
         reply = dns.message.make_response(query)
         if query.opcode() != 0:
             self.asked.append("UPDATE")
-            reply.set_rcode(dns.rcode.NXRRSET)
+            reply.set_rcode(dns.rcode.Rcode(self.update_rcode))
             return bytes(reply.to_wire())
         kind = dns.rdatatype.to_text(query.question[0].rdtype)
         self.asked.append(kind)

@@ -64,7 +64,7 @@ def records(served: Served) -> dict[str, int]:
 
 
 def test_what_dnssec_adds_is_passed_over(stage: ServerStage) -> None:
-    """RFC 4034's records stand in the transfer; the mirror holds endpoints alone, and answers come signed."""
+    """DNSSEC's records stand in the transfer; the mirror holds endpoints alone, and answers come signed."""
 
     async def act() -> None:
         port, other = stage.port(), stage.port()

@@ -44,6 +44,9 @@ CHANGED = frozenset((NXRRSET, YXRRSET, NXDOMAIN, YXDOMAIN))
 """Response codes that say that a prerequisite didn't hold; not which (RFC 2136 section 3.2)."""
 
 
+PATIENCE = 60
+"""A whole transfer may last so many times as long as its first answer: one message in each five seconds is no end."""
+
 _SIZES = {A: 4, AAAA: 16}
 IN_FLIGHT = 48
 """So many questions are sent over a connection before the first answer is waited for."""
@@ -193,9 +196,12 @@ class Session:
         try:
             with self._explained(doing):
                 try:
-                    return await self._take(signed, verifier, transfer, doing)
+                    async with asyncio.timeout(PATIENCE * self._timeout_s) as limit:
+                        return await self._take(signed, verifier, transfer, doing)
                 except BaseException as error:
                     self._link.drop()  # what may still come over this connection is unknown
+                    if limit.expired():
+                        raise no_answer(self.server, "its transfer goes on and on", doing) from None
                     if isinstance(error, Malformed) and not whole:
                         raise NotOffered from error
                     raise

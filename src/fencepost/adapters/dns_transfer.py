@@ -18,8 +18,8 @@ from fencepost.adapters.dns_mirror import Mirror, Parts
 from fencepost.adapters.dns_wire import Record, read_name, soa_serial
 from fencepost.core.dns_numbers import AAAA, CNAME, NS, SOA, TXT, A, Malformed, split_strings
 
-RECORDS_MAX = 20_000_000
-"""Records in one transfer: above any domain that fits in memory, below for ever."""
+RECORDS_MAX = 5_000_000
+"""Records in one transfer: many times the largest domain that is promised (300,000), and no more than fits in memory."""
 
 _SIZES = {A: 4, AAAA: 16}
 

@@ -1,0 +1,234 @@
+"""Servers that throttle, dawdle, break off and lie: nothing is lost, nothing is done twice, and memory stays bounded.
+
+Whole enactors work through a relay that spoils what a real server says; what can't be had of a real one is made up.
+Patience is a fifteenth of the real one, so that 30 seconds of delay take two.
+"""
+
+import asyncio
+import itertools
+import resource
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+
+import dns.opcode
+import dns.rcode
+import pytest
+import uvloop
+from dns_scene import DOMAIN, OWNER, change, standing
+from enacting import Enacting, changed_by, is_update, stands
+from relay import MadeUp
+from servers import KEY_NAME, KEY_SECRET, Served, bind, embedded, knot, powerdns
+
+from fencepost.adapters import dns_session, dns_transfer
+from fencepost.adapters.dns_rfc2136 import Rfc2136Dns, Rfc2136Settings
+from fencepost.core.instant import MILLISECOND, SECOND, Duration
+from fencepost.core.zone import Live
+from fencepost.ports import Refused, Unavailable
+
+SERVERS = {"bind": bind, "knot": knot, "powerdns": powerdns, "embedded": embedded}
+PATIENCE = 330 * MILLISECOND
+THIRTY_SECONDS = 2.0
+
+
+@pytest.fixture(scope="module", params=list(SERVERS))
+def served(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """One server of each kind for the module."""
+    with SERVERS[request.param](tmp_path_factory.mktemp("server")) as running:
+        yield running
+
+
+def rows(test: str, most: int) -> dict[str, list[str]]:
+    """So many endpoints of one test."""
+    return {f"{test}{index:02}.{DOMAIN}": [f"192.0.2.{index + 1}"] for index in range(most)}
+
+
+def once_written(
+    served: Served,
+    tmp_path: Path,
+    spoil: Callable[[Enacting], None],
+    test: str,
+    most: int,
+    *,
+    patience: Duration = 5 * SECOND,
+) -> Enacting:
+    """Enact through a spoilt relay: in the end each endpoint stands as planned, written exactly once."""
+    world = Enacting(served, tmp_path, batch=4)
+    world.timeout = patience
+    wanted = rows(test, most)
+
+    async def act() -> None:
+        async with world:
+            await world.publish(wanted)
+            spoil(world)
+            hands = world.enactor()
+
+            def done() -> bool:
+                # A write count of 1 is part of it: an UPDATE applied twice would have raised it.
+                written = all(stands(hands, name, addresses, 1) for name, addresses in wanted.items())
+                return written and not set(wanted) & hands.found.keys()
+
+            await world.run(hands, done, within_s=60)
+
+    uvloop.run(act())
+    return world
+
+
+def is_reply(message: bytes) -> bool:
+    """Whether an answer is one to an UPDATE."""
+    return message[2] >> 3 & 15 == dns.opcode.UPDATE
+
+
+def test_every_sixth_call_fails(served: Served, tmp_path: Path) -> None:
+    """external-dns #1293, octodns #96: "Rate exceeded" on each sixth call, reads and writes alike."""
+    calls = itertools.count(1)
+
+    def spoil(world: Enacting) -> None:
+        world.door.turn_away = lambda _: int(dns.rcode.SERVFAIL) if next(calls) % 6 == 0 else None
+
+    world = once_written(served, tmp_path, spoil, "sixth", 40)
+    assert world.door.turned_away >= 3
+    written = [name for message in world.door.updates() for name in changed_by(message)]
+    assert sorted(written) == sorted(rows("sixth", 40)), "each was sent once"
+
+
+def test_replies_lost_after_the_commit(served: Served, tmp_path: Path) -> None:
+    """Every other UPDATE is applied and its answer lost: an unknown outcome is read, never sent again from memory."""
+    lost = itertools.count()
+
+    def spoil(world: Enacting) -> None:
+        world.door.spoil = lambda _, message: None if is_reply(message) and next(lost) % 2 == 0 else message
+
+    world = once_written(served, tmp_path, spoil, "lost", 24)
+    assert next(lost) >= 6
+    written = [name for message in world.door.updates() for name in changed_by(message)]
+    assert sorted(written) == sorted(rows("lost", 24)), "what was written is found by reading"
+
+
+def test_answers_thirty_seconds_late(served: Served, tmp_path: Path) -> None:
+    """Two answers to UPDATEs come six times later than anybody waits: the connection is given up, the outcome read."""
+    late = itertools.count()
+
+    def spoil(world: Enacting) -> None:
+        world.door.delay_s = lambda message: THIRTY_SECONDS if is_reply(message) and next(late) < 2 else 0.0
+
+    world = once_written(served, tmp_path, spoil, "late", 12, patience=PATIENCE)
+    assert next(late) >= 3
+    assert world.door.touched() == set(rows("late", 12))
+
+
+def test_connections_cut_in_the_middle(served: Served, tmp_path: Path) -> None:
+    """At each ninth answer the connection is cut: a transfer's, an UPDATE's, or its reading back. (A whole transfer by
+    PowerDNS takes six.)"""
+    answers = itertools.count()
+
+    def spoil(world: Enacting) -> None:
+        world.door.spoil = lambda _, message: None if next(answers) % 9 == 8 else message
+
+    most = 12 if served.kind == "powerdns" else 48
+    world = once_written(served, tmp_path, spoil, "cut", most)
+    assert next(answers) >= 18
+    written = [name for message in world.door.updates() for name in changed_by(message)]
+    assert sorted(written) == sorted(rows("cut", most)), "each was sent once"
+
+
+def test_half_dead(served: Served, tmp_path: Path) -> None:
+    """It takes connections and answers none for a while (UDP too), then recovers: nothing was written, then all is."""
+    asked = itertools.count()
+
+    def spoil(world: Enacting) -> None:
+        world.door.delay_s = lambda _: 3600.0 if next(asked) < 3 else 0.0
+        world.door.spoil_udp = lambda _, message: None if next(asked) < 6 else message
+
+    once_written(served, tmp_path, spoil, "dead", 8, patience=PATIENCE)
+
+
+def on_made_up(act: Callable[[MadeUp, Rfc2136Dns], Awaitable[None]]) -> None:
+    """Run a test with a made-up primary, which has our key and may say anything."""
+
+    async def whole() -> None:
+        primary = await MadeUp().start()
+        settings = Rfc2136Settings(("127.0.0.1", primary.port), DOMAIN, KEY_NAME, KEY_SECRET, OWNER, timeout=SECOND)
+        port = Rfc2136Dns(settings)
+        try:
+            await act(primary, port)
+        finally:
+            await port.close()
+            await primary.stop()
+
+    asyncio.run(whole())
+
+
+def test_a_lie_about_a_write_is_found_out() -> None:
+    """Signed NOERROR to an UPDATE, and nothing written: read back, so it is told and not taken for done."""
+
+    async def act(primary: MadeUp, port: Rfc2136Dns) -> None:
+        await port.read()
+        primary.update_rcode = int(dns.rcode.NOERROR)
+        with pytest.raises(Refused, match="wrote nothing"):
+            await port.commit((change(Live(f"api.{DOMAIN}"), 1, "192.0.2.1"),))
+        assert port.live(f"api.{DOMAIN}") == Live(f"api.{DOMAIN}")
+
+    on_made_up(act)
+
+
+def test_a_serial_that_never_rests_costs_questions_only() -> None:
+    """A serial that rises at each question, with nothing changed: reads name nothing, and go on."""
+
+    async def act(primary: MadeUp, port: Rfc2136Dns) -> None:
+        primary.records = [f"api.{DOMAIN}. 30 IN A 192.0.2.1"]
+        await port.read()
+        for _ in range(5):
+            primary.serial += 1
+            assert not await port.read()
+
+    on_made_up(act)
+
+
+@pytest.mark.parametrize("kind", ["records", "messages"])
+def test_a_transfer_without_an_end_is_ended(monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+    """Records for ever, or a message now and then for ever: given up, the mirror as before, memory too."""
+    monkeypatch.setattr(dns_transfer, "RECORDS_MAX", 4_000)
+    monkeypatch.setattr(dns_session, "PATIENCE", 60 if kind == "records" else 1)
+
+    async def act(primary: MadeUp, port: Rfc2136Dns) -> None:
+        name = f"api.{DOMAIN}"
+        primary.records = [f"{name}. 30 IN A 192.0.2.1"]
+        await port.read()
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        primary.serial += 1
+        primary.endless = (500, 0.0) if kind == "records" else (1, 0.05)
+        with pytest.raises(Unavailable, match="more than 4,000 records" if kind == "records" else "goes on and on"):
+            await port.read()
+        assert port.live(name).a == ("192.0.2.1",)
+        assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100_000, "kB"
+        primary.endless = None
+        primary.records = [f"{name}. 30 IN A 192.0.2.2"]
+        assert list(await port.read()) == [name]
+
+    on_made_up(act)
+
+
+def test_rolls_through_a_bad_server(served: Served, tmp_path: Path) -> None:
+    """Through a throttled, cutting relay a roll of all endpoints, twice over, ends with each written once a plan."""
+    calls, cut = itertools.count(1), itertools.count(1)
+    world = Enacting(served, tmp_path, batch=4)
+
+    async def act() -> None:
+        async with world:
+            names = list(rows("roll", 8))
+            hands = world.enactor()
+            world.door.turn_away = lambda _: int(dns.rcode.SERVFAIL) if next(calls) % 6 == 0 else None
+            world.door.spoil = lambda _, message: None if is_reply(message) and next(cut) % 4 == 0 else message
+            for number in (1, 2, 3):
+                await world.publish({name: [f"192.0.2.{number}"] for name in names})
+                done = lambda number=number: all(  # noqa: E731
+                    hands.dns.live(name).a == (f"192.0.2.{number}",) and hands.dns.live(name).verified()
+                    for name in names
+                )
+                await world.run(hands, done, within_s=60)
+            updates = [message for message in world.door.asked_tcp if is_update(message)]
+            written = [name for message in updates for name in changed_by(message)]
+            assert sorted(written) == sorted(names * 3)
+            assert all(hands.dns.live(name).a == standing(name, 3, "192.0.2.3").a for name in names)
+
+    uvloop.run(act())
