@@ -1,5 +1,6 @@
 """``fencepost doctor``: each look's findings, the exit codes, the document, and the least policy."""
 
+import asyncio
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -165,3 +166,28 @@ def test_file_with_mistakes(tmp_path: Path) -> None:
     (look,) = here.look_at_file(found)
     assert look.state == "attention"
     assert "what runs is what was loaded before" in look.text
+
+
+def test_dynamodb_says_what_its_table_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its table's own findings: what is refused needs a person, a warning is a note."""
+    from fencepost.adapters import store_dynamodb
+    from fencepost.adapters.store_dynamodb import TableFinding
+    from fencepost.assembly import doctor
+    from fencepost.world.reference_store import ReferenceStore
+
+    found = loaded(tmp_path)
+    store = msgspec.structs.replace(found.store, kind="dynamodb", table="t", aws_region="eu-west-1")
+
+    async def look_at_table(table: str, aws_region: str) -> list[TableFinding]:
+        assert (table, aws_region) == ("t", "eu-west-1")
+        return [
+            TableFinding("refused", "replicas", "remove them"),
+            TableFinding("warning", "w"),
+            TableFinding("good", "g"),
+        ]
+
+    monkeypatch.setattr(store_dynamodb, "look_at_table", look_at_table)
+    monkeypatch.setattr(doctor, "open_store", lambda _region: ReferenceStore("ab12cd34", lambda: "n", asyncio.sleep))
+    looks = asyncio.run(doctor.look_at_store(msgspec.structs.replace(found, store=store)))
+    assert [look.state for look in looks] == ["ok", "attention", "note", "ok"]
+    assert looks[1].hint == "remove them"

@@ -81,6 +81,26 @@ def test_document(folder: Path, served: Served) -> None:
     assert {race["said"] for race in document["races"]} >= {"YXRRSET", "NXRRSET"}
 
 
+def test_roles_of_one_host_do_not_answer_for_the_provider(tmp_path: Path) -> None:
+    """On Route 53 roles of a host tell each other of writes; here each writer is alone, so AWS itself refuses."""
+    from route53_stage import ENVIRONMENT
+
+    from fencepost.dev.route53 import Route53Settings, running
+
+    region(tmp_path, 1)
+    with running(Route53Settings(requests_per_s=None, zones=(DOMAIN,))) as server:
+        text = (tmp_path / "region.toml").read_text()
+        lines = [line for line in text.splitlines() if not line.startswith(("server", "key"))]
+        text = "\n".join(lines).replace('"rfc2136"', f'"route53"\nendpoint = "{server.url}"\nrequests = "500/s"')
+        (tmp_path / "region.toml").write_text(text)
+        done = call("prove", "--yes", "--json", cwd=tmp_path, **{k: v for k, v in ENVIRONMENT.items() if v})
+        assert done.returncode == 0, done.stderr + done.stdout
+        said = [race["said"] for race in json.loads(done.stdout)["races"]]
+        assert all("Tried to" in words for words in said[:-1])
+        calls = server.calls.count("ChangeResourceRecordSets")
+        assert 12 <= calls <= 22
+
+
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
 def test_interrupted(folder: Path, served: Served, how: signal.Signals) -> None:
     """Ctrl-C, or a TERM, in the middle: 130, the result so far, and both names are removed all the same."""

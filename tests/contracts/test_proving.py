@@ -2,23 +2,28 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pytest
 from cloud_dns_fake import record
 from cloud_dns_stage import CloudStage
 from dns_scene import DOMAIN, Stage, standing
 from dns_stages import ServerStage
+from route53_stage import ENVIRONMENT, Route53Stage
 from servers import bind, embedded, knot, powerdns
 
 from fencepost import proving
 from fencepost.adapters import https
+from fencepost.adapters.dns_route53 import Route53Dns
+from fencepost.core.instant import SECOND
 from fencepost.core.zone import Live
+from fencepost.dev.route53 import Route53Settings, running
 from fencepost.ports import Refused
 from fencepost.proving import cleaning
 
 T = TypeVar("T")
 NAMES = proving.scratch_names(f"fencepost-prove-1.{DOMAIN}")
+OWN_WORDS = ("NXRRSET", "YXRRSET", "'entity.change.", "Tried to ")
 SERVERS = {"embedded": embedded, "bind": bind, "knot": knot, "powerdns": powerdns}
 
 
@@ -29,14 +34,31 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(https, "PAUSE_MIN_S", 0.001)
 
 
-@pytest.fixture(params=["embedded", "bind", "knot", "powerdns", "cloud"])
-def stage(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
+@pytest.fixture(params=["embedded", "bind", "knot", "powerdns", "cloud", "route53"])
+def stage(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Stage]:
     """Each kind of provider that can run here."""
+    if request.param == "route53":
+        for name, value in ENVIRONMENT.items():
+            monkeypatch.setenv(name, value)
+        monkeypatch.delenv("AWS_PROFILE", raising=False)
+        with running(Route53Settings(requests_per_s=None, zones=(DOMAIN,))) as server:
+            yield SlowRoute53Stage(server)
+        return
     if request.param == "cloud":
         yield CloudStage()
         return
     with SERVERS[request.param](tmp_path_factory.mktemp("prove")) as served:
         yield ServerStage(served)
+
+
+class SlowRoute53Stage(Route53Stage):
+    """Ports that list the zone anew once an hour, as in a large one: races must not rest on what was read long ago."""
+
+    def port(self, **changed: Any) -> Route53Dns:
+        """As the contract says."""
+        return super().port(**({"look_each": 3600 * SECOND} | changed))
 
 
 async def within(call: Awaitable[T], /) -> T:
@@ -64,6 +86,9 @@ def test_held(stage: Stage) -> None:
         assert remains == ()
         port = stage.port()
         await port.read()
+        *sent, emptying = races
+        assert all(any(words in race.said for words in OWN_WORDS) for race in sent), "refused by the provider itself"
+        assert emptying.said.startswith("not sent")
         assert [port.live(name) for name in NAMES] == [Live(name) for name in NAMES]
         assert port.live(other.name) == other
 

@@ -13,6 +13,7 @@ import time
 from collections.abc import Awaitable
 from contextlib import suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TypeVar
 
 from fencepost import __version__, proving
@@ -96,6 +97,8 @@ class Run:
         self.remains: tuple[str, ...] = ()
         self.touched = False
         self.error: PortError | None = None
+        self._folders = TemporaryDirectory(prefix="fencepost-prove-")
+        self._opened = 0
         self.interrupted = False
 
     def intent(self) -> list[str]:
@@ -178,6 +181,7 @@ class Run:
                 doubtful = self.interrupted or isinstance(self.error, Unavailable)
                 self.remains = await proving.clean(scene.reader, self.names, self._within, settle=doubtful)
             await scene.close()
+            self._folders.cleanup()
 
     async def _race(self, scene: Scene) -> None:
         for play in proving.RACES:
@@ -189,9 +193,15 @@ class Run:
                 note(f"           {line}")
 
     def _open(self) -> DnsPort:
-        from fencepost import assembly
+        """A port that shares nothing with any other: roles of one host tell each other of writes, and so would refuse
+        a stale one themselves, before it got to the provider."""
+        from fencepost.assembly.providers import import_provider
 
-        return assembly.open_dns(self.region)[self.domain]
+        folder = Path(self._folders.name) / str(self._opened)
+        folder.mkdir()
+        self._opened += 1
+        port: DnsPort = import_provider(self.region).open_domains(self.region, folder)[self.domain]
+        return port
 
     async def _within(self, call: Awaitable[T], /) -> T:
         try:

@@ -9,7 +9,7 @@ import asyncio
 from fencepost.core.fence import Marker
 from fencepost.core.zone import Live
 from fencepost.ports import DnsPort, PortError, Removing
-from fencepost.proving.scene import NETWORK, OWNER, Within
+from fencepost.proving.scene import NETWORK, OWNER, Within, refresh
 
 TRIES = 5
 SETTLE_S = 1.0
@@ -35,7 +35,7 @@ async def clean(port: DnsPort, names: tuple[str, ...], within: Within, *, settle
         if attempt:
             await asyncio.sleep(SETTLE_S * attempt / TRIES)
         try:
-            await within(port.read())
+            await refresh(port, names, within)
             left = [live for live in map(port.live, names) if live != Live(live.name)]
             if not isinstance(port, Removing):
                 return tuple(

@@ -11,7 +11,7 @@ from fencepost.core.fence import Generation, Marker
 from fencepost.core.names import marker_name
 from fencepost.core.record_set import content
 from fencepost.core.zone import Change, Live
-from fencepost.ports import DnsPort, Refused, Telling, Unavailable
+from fencepost.ports import DnsPort, LookingUp, Refused, Telling, Unavailable
 
 T = TypeVar("T")
 OWNER = "fencepost-prove"
@@ -45,6 +45,14 @@ def scratch_names(name: str) -> tuple[str, str]:
     return name, second
 
 
+async def refresh(port: DnsPort, names: tuple[str, ...], within: Within) -> None:
+    """Bring a port's mirror up to date at these names; one whose reads come round in time is asked for them at once."""
+    if isinstance(port, LookingUp):
+        await within(port.look_up(names))
+    else:
+        await within(port.read())
+
+
 class Scene:
     """Two scratch names and who writes at them. ``open_port`` gives a new port with an empty mirror each time."""
 
@@ -63,7 +71,7 @@ class Scene:
     async def read(self, *ports: DnsPort) -> None:
         """Bring these ports' mirrors up to date; without any, all writers'."""
         for port in ports or self.writers:
-            await self._within(port.read())
+            await refresh(port, (self.name, self.second), self._within)
 
     async def standing(self) -> tuple[Live, Live]:
         """What stands at the two names, as a reader of its own sees it."""
