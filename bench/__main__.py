@@ -23,6 +23,7 @@ BENCHES = {
     "dns_reading": "reading and writing a domain of 100,000 endpoints on BIND",
     "secondary": "Knot as a secondary of the embedded server",
     "store": "the SQLite store: calls, plans, eight planners at once",
+    "store_postgresql": "the PostgreSQL store: calls, plans of 10,000 rows, one change among many, a hundred planners",
     "probing": "probing 10,000 targets each 10 s",
     "explorer": "the explorer: states a second, bytes a state",
     "simulator": "simulated hours: moves and region seconds a CPU second, wake-ups beside SimPy's",

@@ -28,10 +28,10 @@ def server() -> Iterator[Server]:
 @pytest.fixture
 def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
     """The limits, short enough for a test."""
-    monkeypatch.setattr(BoundedConnection, "patience_s", 1.0)
-    monkeypatch.setitem(connection.LIMITS, "lock_timeout", "300ms")
-    monkeypatch.setitem(connection.LIMITS, "statement_timeout", "800ms")
-    monkeypatch.setitem(connection.LIMITS, "idle_in_transaction_session_timeout", "500ms")
+    monkeypatch.setattr(BoundedConnection, "patience_s", 2.0)
+    monkeypatch.setitem(connection.LIMITS, "lock_timeout", "800ms")
+    monkeypatch.setitem(connection.LIMITS, "statement_timeout", "1600ms")
+    monkeypatch.setitem(connection.LIMITS, "idle_in_transaction_session_timeout", "1200ms")
     monkeypatch.setitem(address.LIMITS, "connect_timeout", "2")
 
 

@@ -20,10 +20,12 @@ LIMITS = {
     "tcp_keepalives_count": "3",
     # Each query finds its few rows by an index. Left to guess, the server walks whole tables: with a plan kept for any
     # parameters it takes a third of all rows to be newer than a given one, and its statistics may be old or missing.
+    # What it starts for large results (workers, compiled code) costs 10 ms and more where one row is wanted.
     "plan_cache_mode": "force_custom_plan",
     "enable_seqscan": "off",
     "enable_hashjoin": "off",
     "enable_mergejoin": "off",
+    "max_parallel_workers_per_gather": "0",
     "jit": "off",
 }
 _SET_UP = (

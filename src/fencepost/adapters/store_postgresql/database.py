@@ -68,18 +68,16 @@ class Database:
 
         return self._told(attempt, harmless=True)
 
-    def write(self, work: Callable[[Session], T]) -> T:
-        """Do ``work`` in one transaction; what it returns.
+    def write(self, work: Callable[[Session], T], *, most_s: float | None = None) -> T:
+        """Do ``work`` in one transaction; what it returns. ``most_s``: one statement of it may take as long.
 
         Raises ``Unavailable`` (the outcome is unknown), ``Misconfigured``, or ``Refused`` for what can't be stored.
         """
 
         def attempt(session: Session) -> T:
-            session.execute("BEGIN")
-            self._begun = True
-            done = work(session)
-            session.commit()
-            return done
+            with session.transaction(most_s):
+                self._begun = True
+                return work(session)
 
         return self._told(attempt, harmless=False)
 

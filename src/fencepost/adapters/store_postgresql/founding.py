@@ -22,7 +22,7 @@ same identity. Such a store is taken at its word.
 import logging
 import secrets
 
-from fencepost.adapters.store_postgresql.session import Session
+from fencepost.adapters.store_postgresql.session import EVERY_ROW_S, Session
 
 log = logging.getLogger(__name__)
 IDENTITY_BYTES = 8
@@ -58,11 +58,10 @@ def check(session: Session) -> None:
     found = session.one("SELECT origin FROM head")
     if found is not None and found[0] == origin:
         return
-    session.begin_long()
-    found = session.one("SELECT store, origin FROM head FOR UPDATE")
-    if found is not None and found[1] != origin:
-        _found_anew(session, found[0], f"{found[1]} is now {origin}", origin)
-    session.commit_long()
+    with session.transaction(EVERY_ROW_S):
+        found = session.one("SELECT store, origin FROM head FOR UPDATE")
+        if found is not None and found[1] != origin:
+            _found_anew(session, found[0], f"{found[1]} is now {origin}", origin)
 
 
 def _found_anew(session: Session, store: str, moved: str, origin: str) -> None:

@@ -15,7 +15,7 @@ import psycopg
 
 from fencepost.adapters.store_postgresql import faults, founding
 from fencepost.adapters.store_postgresql.address import quoted
-from fencepost.adapters.store_postgresql.session import Session
+from fencepost.adapters.store_postgresql.session import EVERY_ROW_S, Session
 from fencepost.ports import Misconfigured
 
 SCHEMA_VERSION = 1
@@ -112,27 +112,30 @@ def version(session: Session) -> int:
 def _migrate(session: Session) -> None:
     """All steps in one transaction, one planner after the other; a failing one leaves everything as it was."""
     schema = session.address.schema
-    session.begin_long()
-    session.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (f"fencepost {schema}",))
-    if session.one("SELECT 1 FROM pg_namespace WHERE nspname = %s", (schema,)) is None:
-        session.execute(f"CREATE SCHEMA {quoted(schema)}")
-    found = version(session)
-    for step in range(found, SCHEMA_VERSION):
-        if step == 0:
-            _check_encoding(session)
-            session.execute(_VERSION)
-        for statement in STEPS[step]:
-            session.execute(statement)
-        if step == 0:
-            session.execute(
-                "INSERT INTO head VALUES (1, %s, 0, '', 0, 0, %s)",
-                (secrets.token_hex(founding.IDENTITY_BYTES), founding.here(session)),
-            )
-    session.execute(
-        "INSERT INTO schema_version VALUES (1, %s) ON CONFLICT (one) DO UPDATE SET version = excluded.version",
-        (SCHEMA_VERSION,),
-    )
-    session.commit_long()
+    with session.transaction(EVERY_ROW_S):
+        session.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (f"fencepost {schema}",))
+        if session.one("SELECT 1 FROM pg_namespace WHERE nspname = %s", (schema,)) is None:
+            session.execute(f"CREATE SCHEMA {quoted(schema)}")
+        for step in range(version(session), SCHEMA_VERSION):
+            _take(session, step)
+        session.execute(
+            "INSERT INTO schema_version VALUES (1, %s) ON CONFLICT (one) DO UPDATE SET version = excluded.version",
+            (SCHEMA_VERSION,),
+        )
+
+
+def _take(session: Session, step: int) -> None:
+    """One step; the first one draws the store's identity, too."""
+    if step == 0:
+        _check_encoding(session)
+        session.execute(_VERSION)
+    for statement in STEPS[step]:
+        session.execute(statement)
+    if step == 0:
+        session.execute(
+            "INSERT INTO head VALUES (1, %s, 0, '', 0, 0, %s)",
+            (secrets.token_hex(founding.IDENTITY_BYTES), founding.here(session)),
+        )
 
 
 def _check_encoding(session: Session) -> None:

@@ -1,6 +1,7 @@
-"""One open connection, as queries see it: statements, and telling whoever waits."""
+"""One open connection, as queries see it: statements, transactions, and telling whoever waits."""
 
-from collections.abc import Mapping, Sequence
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import psycopg
@@ -9,7 +10,8 @@ from psycopg import pq
 from fencepost.adapters.store_postgresql.address import Address
 from fencepost.adapters.store_postgresql.bounded import BoundedConnection
 
-LONG_S = 600.0
+EVERY_ROW_S = 600.0
+"""What goes over every row, once in a store's life or so, may take as long."""
 Params: TypeAlias = Sequence[object] | Mapping[str, object] | None
 
 
@@ -20,7 +22,6 @@ class Session:
         self.connection = connection
         self.address = address
         self._cursor = connection.cursor(binary=True)
-        self._patience_s = connection.patience_s
 
     def execute(self, statement: str, params: Params = None) -> int:
         """Do one statement; how many rows it met."""
@@ -54,13 +55,19 @@ class Session:
         if self._cursor.statusmessage != "COMMIT":
             raise psycopg.OperationalError(f"the transaction was undone ({self._cursor.statusmessage})")
 
-    def begin_long(self) -> None:
-        """Begin a transaction that may go over every row, once: neither side's limit on a statement ends it."""
-        self._patience_s, self.connection.patience_s = self.connection.patience_s, LONG_S
-        self.execute("BEGIN")
-        self.execute("SET LOCAL statement_timeout = 0")
+    @contextlib.contextmanager
+    def transaction(self, most_s: float | None = None) -> Iterator[None]:
+        """A transaction, committed at the end; an error leaves it to be undone.
 
-    def commit_long(self) -> None:
-        """End such a transaction, as :meth:`commit` does."""
-        self.commit()
-        self.connection.patience_s = self._patience_s
+        ``most_s`` is how long one statement of it may take on either side, where that is more than usual.
+        """
+        usual_s = self.connection.patience_s
+        self.execute("BEGIN")
+        try:
+            if most_s is not None:
+                self.connection.patience_s = max(most_s, usual_s)
+                self.execute(f"SET LOCAL statement_timeout = {int(most_s * 1000)}")
+            yield
+            self.commit()
+        finally:
+            self.connection.patience_s = usual_s
