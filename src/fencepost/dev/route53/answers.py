@@ -12,7 +12,7 @@ import random
 import re
 from collections.abc import Iterable, Sequence
 
-import dns.edns
+import dns.exception
 import dns.flags
 import dns.message
 import dns.name
@@ -98,7 +98,9 @@ class _Lookup:
             sets = [each for each in here.values() if kind in (each.type, "ANY")]
             if sets:
                 self._add(name, sets)
-                return
+                if self._reply.answer:
+                    return
+                break  # an alias whose target isn't in the account
             alias = next((each for each in here.values() if each.type == "CNAME"), None)
             if alias is None:
                 break
@@ -108,7 +110,7 @@ class _Lookup:
             name = target
         else:
             return
-        soa = zone.sets[zone.name]["SOA", ""]
+        soa = next(each for each in zone.sets[zone.name].values() if each.type == "SOA")
         self._reply.authority.append(rrset(zone.name, soa.ttl or 0, "SOA", soa.values))
         if at is None and not any(within(each, name) for each in zone.sets):
             self._reply.set_rcode(dns.rcode.NXDOMAIN)
