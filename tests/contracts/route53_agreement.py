@@ -17,7 +17,7 @@ def check_exchange(stage: Route53Stage) -> None:
     met: set[str] = set()
 
     @given(first=st.tuples(*map(lives, NAMES)), run=st.lists(steps(), min_size=1, max_size=5))
-    @settings(max_examples=25, deadline=None, database=None, suppress_health_check=[HealthCheck.nested_given])
+    @settings(max_examples=15, deadline=None, database=None, suppress_health_check=[HealthCheck.nested_given])
     def agree(first: tuple[Live, ...], run: Run) -> None:
         stage.run(lambda: act(stage, first, run, met))
 

@@ -1,6 +1,7 @@
 """What Route 53's refusals mean: texts as public reports show them, codes as AWS's documents list them."""
 
 import pytest
+from msgspec import structs
 
 from fencepost.adapters.dns_route53.errors import Asked, Verdict, complaint, no_credentials, reasons, refused
 from fencepost.ports import Misconfigured, PortError, Refused, Unavailable
@@ -173,6 +174,13 @@ def test_denied_names_action_zone_and_who_we_are() -> None:
         "signed in as arn:aws:sts::111122223333:assumed-role/fencepost/i-0abc, from the instance's role"
     )
     assert found.hint.startswith("fencepost doctor --iam-policy")
+
+
+def test_a_batch_denied_for_one_name_is_split() -> None:
+    """An endpoint that the policy doesn't name yet mustn't hold up those it does."""
+    found = complaint("AccessDenied", "User: arn:aws:iam::1:user/x", 403, structs.replace(WRITE, count=50))
+    assert isinstance(found, Refused)
+    assert "smaller batches" in found.hint
 
 
 def test_no_credentials_says_where_they_are_looked_for() -> None:

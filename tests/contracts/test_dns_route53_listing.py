@@ -82,7 +82,7 @@ def test_a_large_zone_is_looked_at_a_page_at_a_time(stage: Route53Stage, small_p
                 break
             before = stage.server.calls.count(LIST)
             seen |= set(await found.read())
-            assert stage.server.calls.count(LIST) <= before + 2  # two: a wildcard isn't where its spelling sorts
+            assert stage.server.calls.count(LIST) <= before + 2  # two: a wildcard that no page had
             await asyncio.sleep(0.003)
         assert seen == set(altered)
         assert stage.server.calls.count(LIST) <= pages + 3
@@ -125,10 +125,11 @@ OWNERS = st.sampled_from(
 def test_pages_in_turn_make_the_mirror_what_is_listed(before: set[str], after: set[str], per_page: int) -> None:
     """Whatever stood before, a whole round of pages leaves what is listed, wildcards that need a look apart."""
     mirror = Mirror(DOMAIN, OWNER)
+    doubtful: set[str] = set()
     for at, owners in ((1, before), (2, after)):
+        doubtful.clear()
         order = sorted(owners, key=listing_key)
         starts = ["", *order[per_page::per_page]]
-        doubtful: set[str] = set()
         for index, start in enumerate(starts):
             following = starts[index + 1] if index + 1 < len(starts) else ""
             sets = [
@@ -256,10 +257,10 @@ def test_no_limit_is_a_zero() -> None:
 
 
 def test_writers_that_race_each_count_up_once(stage: Route53Stage) -> None:
-    """A hundred swaps by ten writers, each from what it read: none is lost, none is written twice (the fence)."""
+    """Fifty swaps by five writers, each from what it read: none is lost, none is written twice (the fence)."""
 
     async def act() -> None:
-        name, each, writers = "race.example.test", 10, 10
+        name, each, writers = "race.example.test", 10, 5
         ports = [stage.port() for _ in range(writers)]
         refused = 0
 

@@ -20,6 +20,7 @@ from aiohttp import ClientError
 from botocore import exceptions as aws
 from botocore.loaders import create_loader
 from botocore.parsers import ResponseParserError
+from msgspec import structs
 
 from fencepost.adapters.dns_route53.errors import BUSY, THROTTLED, Asked, complaint, no_answer, no_credentials
 from fencepost.adapters.dns_route53.pace import Pace
@@ -151,7 +152,7 @@ class Client:
         await self._sleep(pause / 2 + random.uniform(0, pause / 2))  # noqa: S311  jitter
 
     def _seen(self, asked: Asked) -> Asked:
-        return Asked(asked.action, asked.where, asked.zone_id, asked.writes, self._read_once, self._from_where)
+        return structs.replace(asked, reading_works=self._read_once, from_where=self._from_where)
 
 
 @lru_cache(maxsize=4)

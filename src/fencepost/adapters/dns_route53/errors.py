@@ -130,7 +130,10 @@ _USER = re.compile(r"User: (arn:[\w:./@+=,-]+)")
 
 
 class Asked(Struct, frozen=True):
-    """What a request was for: for the errors. ``from_where`` says where the credentials came from."""
+    """What a request was for: for the errors.
+
+    ``from_where`` says where the credentials came from, ``count`` how many endpoints a write is about.
+    """
 
     action: str
     where: str
@@ -138,6 +141,7 @@ class Asked(Struct, frozen=True):
     writes: bool = False
     reading_works: bool = False
     from_where: str = ""
+    count: int = 1
 
     @property
     def on(self) -> str:
@@ -178,7 +182,15 @@ def complaint(code: str, message: str, status: int, asked: Asked) -> PortError:
     )
 
 
-def _denied(message: str, asked: Asked) -> Misconfigured:
+def _denied(message: str, asked: Asked) -> PortError:
+    """A policy that names what may be written refuses a whole batch for one name that isn't in it yet."""
+    if asked.count > 1:
+        return Refused(
+            f"Route 53: AccessDenied to {asked.count} endpoints at once, route53:{asked.action}{asked.on}",
+            where=asked.where,
+            hint="one of them may be missing in the policy: they are tried in smaller batches",
+            unchanged=True,
+        )
     user = _USER.search(message)
     who = f"signed in as {user[1]}" if user else "signed in"
     if asked.from_where:

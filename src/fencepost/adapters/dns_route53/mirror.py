@@ -55,6 +55,8 @@ class Mirror:
         self._written: dict[str, Instant] = {}
         self._lives: dict[str, Live] = {}
         self._changed: dict[str, None] = {}
+        self._unsure: dict[str, None] = {}
+        self._listed: set[str] = set()
 
     def __len__(self) -> int:
         return len(self._sets)
@@ -81,14 +83,15 @@ class Mirror:
         return sum(self.sets_at(owner) != sets for owner, sets in page.owners().items())
 
     def take_page(self, page: Page) -> tuple[str, ...]:
-        """Take in a page; wildcards of which it can't be told whether they lie in its range, to be looked at.
+        """Take in a page; at the end of a round, wildcards of which it can't be told whether they still stand.
 
         The documents say that names sort by their text with ``*`` before the dot, but list it as ``\\052``, which would
-        sort after the digits. So a wildcard counts as gone only where both orders agree.
+        sort after the digits. So a wildcard counts as gone only where both orders agree; else it is to be looked at,
+        once no page of a round has listed it.
         """
         listed = page.owners()
-        doubtful: list[str] = []
         gone: list[str] = []
+        self._listed |= {owner for owner in listed if "\\052" in owner}
         whole = not page.start and not page.following
         low = listing_key(page.start) if page.start else ""
         high = listing_key(page.following) if page.following else ""
@@ -96,10 +99,17 @@ class Mirror:
             if owner in listed:
                 continue
             if whole or _within(key, low, high):
-                sure = whole or "\\052" not in owner or _within(key.replace("\\052", "*"), low, high)
-                (gone if sure else doubtful).append(owner)
+                if whole or "\\052" not in owner or _within(key.replace("\\052", "*"), low, high):
+                    gone.append(owner)
+                else:
+                    self._unsure[owner] = None
         self._replace({**dict.fromkeys(gone, ()), **listed}, page.asked)
-        return tuple(doubtful)
+        if page.following:
+            return ()
+        doubtful = tuple(owner for owner in self._unsure if owner not in self._listed and owner in self._sets)
+        self._unsure.clear()
+        self._listed.clear()
+        return doubtful
 
     def take_writes(self, written: Mapping[str, Sets], at: Instant) -> None:
         """Take in what a write left at these names."""

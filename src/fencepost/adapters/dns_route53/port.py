@@ -122,9 +122,9 @@ class Route53Dns:
             doing = told(batch)
             zone_id = await self._zone_id()
             news = self._take_shared(zone_id)
-            blocked = [change.name for change in batch if change.name in news or self.live(change.name).other]
-            if blocked:
-                self._doubted |= dict.fromkeys(blocked)
+            blocked = {change.name: None for change in batch if self.live(change.name).other}
+            self._doubted |= blocked
+            if blocked or any(change.name in news for change in batch):
                 return False
             exchanges = [
                 exchange_of(change, self._mirror, weighted=change.name in self._settings.weighted) for change in batch
@@ -248,7 +248,7 @@ class Route53Dns:
         self._take_pages(gathered)
 
     async def _send(self, zone_id: str, exchanges: list[Exchange], doing: str) -> bool:
-        asked = Asked("ChangeResourceRecordSets", doing, zone_id, writes=True)
+        asked = Asked("ChangeResourceRecordSets", doing, zone_id, writes=True, count=len(exchanges))
         names = dict.fromkeys(one.name for one in exchanges)
         self.last_refusal = ""
         try:

@@ -111,12 +111,19 @@ def family_of(sets: list[RecordSet], kind: str) -> Family:
     """Read the sets of one name and type."""
     if not sets:
         return Family()
+    try:
+        return _read(sets, kind)
+    except ValueError:
+        return Family(other=f"{kind} unreadable")
+
+
+def _read(sets: list[RecordSet], kind: str) -> Family:
     if len(sets) == 1 and sets[0].simple:
         return Family(_canonical(sets[0].values), sets[0].ttl)
     odd = next((each.odd for each in sets if each.odd), "")
     if odd or not all(_weighted_by_us(each) for each in sets):
         return Family(other=f"{kind} {odd or ('weighted' if sets[0].weight >= 0 else 'routed')}")
-    weight_of = {each.values[0]: each.weight for each in sets}
+    weight_of = {_canonical(each.values)[0]: each.weight for each in sets}
     addresses = _canonical(tuple(weight_of))
     ttl = sets[0].ttl if len({each.ttl for each in sets}) == 1 else 0
     return Family(addresses, ttl, tuple(weight_of[address] for address in addresses))
@@ -128,5 +135,5 @@ def _weighted_by_us(each: RecordSet) -> bool:
 
 
 def _canonical(values: tuple[str, ...]) -> tuple[str, ...]:
-    """Addresses in their one spelling and in numeric order (RFC 5952)."""
+    """Addresses in their one spelling and in numeric order. Raises ``ValueError`` for one that is none."""
     return tuple(map(str, sorted(map(ipaddress.ip_address, values))))
