@@ -136,6 +136,8 @@ def test_a_page_that_begins_at_a_type_alone_is_refused(zone: Asked) -> None:
     """API reference: "If you specify Type but not Name, Amazon Route 53 returns the InvalidInput error"."""
     with refused("InvalidInput"):
         zone.client.list_resource_record_sets(HostedZoneId=zone.zone_id, StartRecordType="A")
+    with refused("InvalidInput"):
+        zone.client.list_resource_record_sets(HostedZoneId=zone.zone_id, MaxItems="0")
 
 
 def test_a_change_is_pending_then_in_sync() -> None:

@@ -4,12 +4,12 @@ import re
 from collections.abc import Callable
 from typing import TypeAlias
 
-from fencepost.dev.route53 import documents, zones
+from fencepost.dev.route53 import documents, limits, zones
 from fencepost.dev.route53.account import Account, HostedZone, Submitted
 from fencepost.dev.route53.documents import element, record_set, text
 from fencepost.dev.route53.http import Reply, Request
-from fencepost.dev.route53.listing import page
-from fencepost.dev.route53.refusals import ApiError, invalid_input, malformed
+from fencepost.dev.route53.listing import most_asked, page
+from fencepost.dev.route53.refusals import ApiError, malformed
 
 Action: TypeAlias = Callable[[Account, Request, "tuple[str, ...]", int], Reply]
 
@@ -44,14 +44,6 @@ def route(request: Request) -> tuple[str, tuple[str, ...]]:
     raise ApiError("UnknownOperationException", f"no such operation here: {request.method} {request.path}", 404)
 
 
-def most_asked(request: Request, limit: int) -> int:
-    """How many items a page may have. Raises ApiError."""
-    asked = request.query.get("maxitems", str(limit))
-    if not asked.isdigit() or not int(asked):
-        raise invalid_input(f"Invalid request: maxitems is a number from 1, not {asked!r}")
-    return min(int(asked), limit)
-
-
 def list_record_sets(account: Account, request: Request, parts: tuple[str, ...], now: int) -> Reply:
     """ListResourceRecordSets."""
     del now
@@ -61,7 +53,7 @@ def list_record_sets(account: Account, request: Request, parts: tuple[str, ...],
         name=asked.get("name"),
         kind=asked.get("type"),
         identifier=asked.get("identifier"),
-        most=most_asked(request, 300),
+        most=most_asked(asked, limits.PAGE_RECORD_SETS_MOST),
     )
     following = found.following
     pointer = "" if following is None else (

@@ -6,6 +6,7 @@ from fencepost.dev.route53 import documents, limits
 from fencepost.dev.route53.account import Account, HostedZone, Submitted
 from fencepost.dev.route53.documents import element, text
 from fencepost.dev.route53.http import Reply, Request
+from fencepost.dev.route53.listing import most_asked
 from fencepost.dev.route53.names import BadNameError, canonical, order
 from fencepost.dev.route53.refusals import ApiError, invalid_input, malformed
 
@@ -97,18 +98,10 @@ def count(account: Account, request: Request, parts: tuple[str, ...], now: int) 
     return Reply(body=documents.document("GetHostedZoneCountResponse", text("HostedZoneCount", len(account.zones))))
 
 
-def most_zones(request: Request) -> int:
-    """How many zones a page may have. Raises ApiError."""
-    asked = request.query.get("maxitems", str(limits.PAGE_ZONES_MOST))
-    if not asked.isdigit() or not int(asked):
-        raise invalid_input(f"Invalid request: maxitems is a number from 1, not {asked!r}")
-    return min(int(asked), limits.PAGE_ZONES_MOST)
-
-
 def list_all(account: Account, request: Request, parts: tuple[str, ...], now: int) -> Reply:
     """ListHostedZones, in the order they were made; `marker` is the first one's id."""
     del parts, now
-    most, marker = most_zones(request), request.query.get("marker")
+    most, marker = most_asked(request.query, limits.PAGE_ZONES_MOST), request.query.get("marker")
     listed = list(account.zones.values())
     if marker:
         listed = listed[listed.index(account.zone(marker)) :]
@@ -126,7 +119,11 @@ def list_all(account: Account, request: Request, parts: tuple[str, ...], now: in
 def list_by_name(account: Account, request: Request, parts: tuple[str, ...], now: int) -> Reply:
     """ListHostedZonesByName: by reversed labels, then id."""
     del parts, now
-    most, asked, first = most_zones(request), request.query.get("dnsname"), request.query.get("hostedzoneid")
+    most, asked, first = (
+        most_asked(request.query, limits.PAGE_ZONES_MOST),
+        request.query.get("dnsname"),
+        request.query.get("hostedzoneid"),
+    )
     listed = sorted(account.zones.values(), key=lambda zone: (order(zone.name), zone.id))
     if asked is not None:
         try:
