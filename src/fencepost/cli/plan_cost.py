@@ -11,6 +11,7 @@ from fencepost.cli.plan_changes import changing, member
 from fencepost.cli.preview import Preview
 from fencepost.core.judge import Pair, judge
 from fencepost.core.names import longest_domain
+from fencepost.core.record_set import record_digest
 from fencepost.core.store import Row
 from fencepost.core.traffic.room import Load, load_of
 from fencepost.core.zone import Change, Live
@@ -60,8 +61,9 @@ def transactions(found: Preview, rows: tuple[Row, ...]) -> int | None:
 
 
 def change_of(found: Preview, row: Row) -> Change | None:
-    """What an enactor would send for a row."""
-    return judge(Pair(found.lives.get(row.name, Live(row.name)), row), found.region.owner).change
+    """What an enactor would send for a row; records that are the row's own are known as ours once it is published."""
+    ours = frozenset({record_digest(row.content.a, row.content.aaaa)})
+    return judge(Pair(found.lives.get(row.name, Live(row.name)), row, ours=ours), found.region.owner).change
 
 
 def fewest_healthy(found: Preview, row: Row) -> int | None:

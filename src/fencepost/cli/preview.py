@@ -17,7 +17,7 @@ from fencepost.core.effects import Publish, Wake
 from fencepost.core.events import Event, Woke
 from fencepost.core.fence import Hold, Marker
 from fencepost.core.judge import Kind, Pair, judge
-from fencepost.core.record_set import Content
+from fencepost.core.record_set import Content, record_digest
 from fencepost.core.store import Head, Plan, Row
 from fencepost.core.traffic.desired import desired
 from fencepost.core.traffic.dns_planner import DnsPlanner, PlannerSettings
@@ -141,6 +141,7 @@ async def preview(talk: Talk) -> Preview:
     gone = left_behind(dns, region.owner) - listed
     names = sorted(listed | gone | {row.name for row in (plan.rows if plan else ())})
     lives = {name: dns.live(name) for name in names}
+    planned = hands.rows | {row.name: row for row in (plan.rows if plan else ())}
     return Preview(
         region,
         loaded,
@@ -148,7 +149,7 @@ async def preview(talk: Talk) -> Preview:
         after,
         hands.rows,
         lives,
-        {name: why for name in names if (why := alone(lives[name], hands.rows.get(name), region.owner))},
+        {name: why for name in names if (why := alone(lives[name], planned.get(name), region.owner))},
         plan,
         time.monotonic() - began,
         store is not None,
@@ -242,10 +243,14 @@ async def decided(hands: PlannerHands) -> Plan | None:
 
 
 def alone(live: Live, row: Row | None, owner: str) -> str:
-    """Why the enactors would leave an endpoint alone, or ""."""
+    """Why the enactors would leave an endpoint alone, or "". ``row`` is its row once the plan is published.
+
+    Records that are exactly the row's are marked as ours without being asked about: no address changes by it.
+    """
     if live.marker is None and row is None:
         return "unmarked records that are not known as ours" if not live.empty else ""
-    judgement = judge(Pair(live, row), owner)
+    asked = frozenset({record_digest(row.content.a, row.content.aaaa)}) if row is not None else frozenset()
+    judgement = judge(Pair(live, row, ours=asked), owner)
     return judgement.why if judgement.kind in (Kind.FOREIGN, Kind.ASK) else ""
 
 

@@ -33,6 +33,7 @@ def write(name: str, domains: tuple[str, ...], chosen: Chosen, served: Served, p
         "# Next: split the targets by failure zone, set each pool's probe; then  fencepost check  and  fencepost plan",
         "[region]",
         f"name = {text(name)}    # written in every marker; no two regions share it",
+        '# mode = "observe"    # to begin with: look at the targets, decide and show, take nothing out',
         "",
         "[dns]",
         *served.lines,

@@ -57,7 +57,8 @@ def take(book: Book, each: Any, where: str) -> None:
     if not isinstance(each, dict) or not isinstance(each.get("Name"), str) or not isinstance(each.get("Type"), str):
         raise Misconfigured("has no Name or no Type", where=where, hint=HINT)
     name, kind = each["Name"], each["Type"]
-    rule = next((meaning for key, meaning in RULES.items() if each.get(key) not in (None, False)), None)
+    # A weight of 0 is one too.
+    rule = next((said for key, said in RULES.items() if each.get(key) is not None and each[key] is not False), None)
     if rule is not None:
         if kind in (*ADDRESSES, "CNAME"):
             book.leave(name, rule)

@@ -5,6 +5,7 @@ say which domain it is; then the person does.
 """
 
 import re
+from itertools import islice
 from pathlib import Path
 
 import dns.exception
@@ -27,7 +28,7 @@ def read(book: Book, path: Path, domain: str = "") -> None:
         hint = "say which:  --domain example.com"
         raise Misconfigured("no $ORIGIN says which domain it is", where=str(path), hint=hint) from None
     except dns.exception.DNSException as error:
-        raise fault(error, path) from None
+        raise fault(error, path, origin) from None
     except UnicodeDecodeError as error:
         raise Misconfigured(f"is not UTF-8 (byte {error.start})", where=str(path)) from None
     except RecursionError:
@@ -35,12 +36,32 @@ def read(book: Book, path: Path, domain: str = "") -> None:
     of_zone(book, zone)
 
 
-def fault(error: Exception, path: Path) -> Misconfigured:
+def fault(error: Exception, path: Path, origin: str | None) -> Misconfigured:
     """A parser's complaint, with where it stands."""
     said = str(error) or type(error).__name__
     found = _AT.match(said)
     what, where = (found["what"], f"{found['file']}:{found['line']}") if found else (said, str(path))
+    if found and found["file"] == str(path) and not parses(path, origin, int(found["line"]) - 1):
+        where = f"{path}:{int(found['line']) - 1}"
     return Misconfigured(f"can't be read: {what.rstrip('.')}", where=where, hint="as in RFC 1035, section 5")
+
+
+def parses(path: Path, origin: str | None, lines: int) -> bool:
+    """Whether the first so many lines of a file are right.
+
+    The parser reads a record to its line's end before it looks at the values, and then names the next line.
+    """
+    if lines < 1:
+        return True
+    with path.open(encoding="utf-8") as file:
+        text = "".join(islice(file, lines))
+    try:
+        dns.zone.from_text(text, origin, relativize=False, check_origin=False, allow_include=True)
+    except dns.zone.UnknownOrigin:  # so far nothing says which domain it is, which is no mistake
+        return True
+    except dns.exception.DNSException:
+        return False
+    return True
 
 
 def of_zone(book: Book, zone: dns.zone.Zone) -> None:

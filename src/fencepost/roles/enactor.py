@@ -76,6 +76,7 @@ class EnactorHands:
         self.unkept: dict[str, Live] = {}
         self.found = found if found is not None else {}
         self.told: dict[str, tuple[str, str]] = {}
+        self.over = False
         self.refused: dict[str, Change] = {}
         self.read_at: Instant = 0
         self.condition = condition
@@ -86,6 +87,7 @@ class EnactorHands:
         match effect:
             case Wake(after=after):
                 self.remember_some()
+                await self.tell_over()
                 await first_of(self.waiter.wait(after), self.dns.wait(after))
                 return Woke()
             case ReadDns():
@@ -180,7 +182,7 @@ class EnactorHands:
             row = self.rows.get(name) if effect.rows_known else None
             if row is not None and self.settled(live, row):
                 self.dirty.discard(name)
-                self.found.pop(name, None)
+                self.over = self.found.pop(name, None) is not None or self.over
                 self.told.pop(name, None)
                 continue
             if row is None and live.marker is None and live.empty:
@@ -229,6 +231,16 @@ class EnactorHands:
         """Don't offer what couldn't be written, for a while."""
         self.dirty.put_off(effect.name, time.monotonic_ns() + effect.after)
         await self.tell_found(((effect.name, "refused", effect.why),))
+
+    async def tell_over(self) -> None:
+        """Take back what was found of endpoints that are as they should be now, or `status` would ask for ever."""
+        if not self.over:
+            return
+        try:
+            await self.store.put_findings(self.settings.name, dict(self.found))
+            self.over = False
+        except PortError as error:
+            log.debug("findings not taken back: %s", error)
 
     async def tell_found(self, found: Iterable[tuple[str, str, str]]) -> None:
         """Say once why endpoints are left alone, and note it where `status` looks.
