@@ -8,6 +8,7 @@ writers who both saw nothing must have one in common, whatever addresses they br
 
 import ipaddress
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 from msgspec import Struct
@@ -134,6 +135,10 @@ def _weighted_by_us(each: RecordSet) -> bool:
     return each.weight >= 0 and len(each.values) == 1 and each.identifier in (FIRST_IDENTIFIER, each.values[0])
 
 
+@lru_cache(maxsize=4096)
 def _canonical(values: tuple[str, ...]) -> tuple[str, ...]:
-    """Addresses in their one spelling and in numeric order. Raises ``ValueError`` for one that is none."""
+    """Addresses in their one spelling and in numeric order; endpoints of one pool share them.
+
+    Raises ``ValueError`` for one that is none.
+    """
     return tuple(map(str, sorted(map(ipaddress.ip_address, values))))
