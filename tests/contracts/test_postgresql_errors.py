@@ -3,8 +3,10 @@
 import asyncio
 import contextlib
 import logging
+import re
 import traceback
 from collections.abc import Callable, Coroutine, Iterator
+from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -85,7 +87,8 @@ def test_nothing_listens(server: Server) -> None:
         first, second = await asyncio.gather(store.head(), store.head(), return_exceptions=True)
         assert isinstance(first, Unavailable)
         assert "refused" in first.what
-        assert second is first, "within the back-off the same answer is given"
+        assert isinstance(second, Unavailable)
+        assert str(second) == str(first), "within the back-off the same answer is given"
         await store.close()
 
     asyncio.run(go())
@@ -128,6 +131,30 @@ def test_another_version_is_told_and_left_alone(server: Server) -> None:
         assert f"version {known}" in newer.what
         assert "newer" in newer.hint
     assert server.sql(database, "SELECT version FROM fencepost.schema_version") == [(99,)]
+
+
+def test_a_store_that_is_migrated_under_a_running_role_is_told_by_its_version(server: Server) -> None:
+    """At the first query that no longer fits it connects anew, and then says what is really wrong."""
+    database = made(server)
+
+    async def go() -> None:
+        store = PostgresqlStore.open(server.dsn(database))
+        beat = Beat("planner", 1, "0", "up", "", 1)
+        for _ in range(7):  # the statement is prepared by now
+            await store.beat(beat)
+            await store.beats()
+        server.sql(
+            database,
+            "UPDATE fencepost.schema_version SET version = 99",
+            "ALTER TABLE fencepost.beat ALTER COLUMN body TYPE text USING ''",
+        )
+        with pytest.raises(Misconfigured):
+            await store.beats()
+        with pytest.raises(Misconfigured, match="version 99"):
+            await store.beats()
+        await store.close()
+
+    asyncio.run(go())
 
 
 def test_a_planner_brings_an_older_store_to_its_version(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -175,24 +202,37 @@ async def every_call(store: PostgresqlStore) -> None:
     await waiter.wait(0)
 
 
-def test_a_role_that_may_only_read_and_write_rows_does_all_its_work(server: Server) -> None:
-    """Least privilege, as docs/operating/store-postgresql.md sets it up: the owner makes the tables, roles use them."""
-    database = server.database()
-    server.sql(
-        database,
-        f"CREATE ROLE owner_of_it LOGIN PASSWORD '{PASSWORD}'",
-        f"CREATE ROLE user_of_it LOGIN PASSWORD '{PASSWORD}'",
-        "CREATE SCHEMA fencepost AUTHORIZATION owner_of_it",
-        "GRANT USAGE ON SCHEMA fencepost TO user_of_it",
-        "ALTER DEFAULT PRIVILEGES FOR ROLE owner_of_it IN SCHEMA fencepost"
-        " GRANT SELECT, INSERT, UPDATE, DELETE ON TABLES TO user_of_it",
+def test_the_page_that_sets_it_up_gives_roles_all_they_need_and_no_more(server: Server) -> None:
+    """Least privilege: its statements as they stand; the owner makes the tables, roles read and write rows."""
+    page = (Path(__file__).parents[2] / "docs/operating/store-postgresql.md").read_text()
+    first, second = re.findall(r"```sql\n(.*?)```", page, re.DOTALL)
+    server.sql("postgres", *[each for each in first.split(";") if each.strip()])
+    server.sql("fencepost", *[each for each in second.split(";") if each.strip()])
+    owner, role = (
+        server.dsn("fencepost", user).replace(PASSWORD, word)
+        for user, word in (("fencepost_owner", "one"), ("fencepost", "another"))
     )
-    asyncio.run(asked(server.dsn(database, "owner_of_it"), lambda store: store.head(), create=True))
-    asyncio.run(asked(server.dsn(database, "user_of_it"), every_call))
+    assert isinstance(problem(role), Unavailable)
+    asyncio.run(asked(owner, lambda store: store.head(), create=True))
+    asyncio.run(asked(role, every_call))
     # And a planner with no more rights than that goes on with the tables that are there.
-    asyncio.run(asked(server.dsn(database, "user_of_it"), lambda store: store.head(), create=True))
-    with psycopg.connect(server.dsn(database, "user_of_it")) as connection, pytest.raises(psycopg.errors.Error):
-        connection.execute("CREATE TABLE fencepost.mine ()")
+    asyncio.run(asked(role, lambda store: store.head(), create=True))
+    for statement in ("CREATE TABLE fencepost.mine ()", "DROP TABLE fencepost.head", "TRUNCATE fencepost.plan"):
+        with psycopg.connect(role) as connection, pytest.raises(psycopg.errors.InsufficientPrivilege):
+            connection.execute(statement.encode())
+    # A role without rights to make tables founds it anew after a promotion all the same.
+    server.sql("fencepost", "UPDATE fencepost.head SET origin = ''")
+    before = asyncio.run(asked(role, lambda store: store.head()))
+    assert before.number == 0
+    assert server.sql("fencepost", "SELECT count(*) > 0 FROM fencepost.former") == [(True,)]
+
+
+def test_of_several_servers_the_one_that_refuses_us_is_told(server: Server) -> None:
+    """One is down, the other doesn't know the database: waiting for the first mends nothing."""
+    for ports in (f"{free_port()},{server.port}", f"{server.port},{free_port()}"):
+        dsn = server.dsn("nowhere").replace("host=127.0.0.1", "host=127.0.0.1,127.0.0.1")
+        found = problem(dsn.replace(f"port={server.port}", f"port={ports}"))
+        assert isinstance(found, Misconfigured), found
 
 
 def test_a_missing_right_is_named_with_the_statements_that_give_it(server: Server) -> None:

@@ -67,6 +67,11 @@ def test_a_promoted_replica_that_lagged_is_another_store() -> None:
             for _ in range(3):
                 await waiter.wait(SECOND // 5)
             primary.stop(signal.SIGQUIT)
+            both = dsn.replace("host=127.0.0.1", "host=127.0.0.1,127.0.0.1")
+            both = both.replace(f"port={switch.port}", f"port={primary.port},{second.port}")
+            finder = PostgresqlStore.open(f"{both} target_session_attrs=read-write")
+            with pytest.raises(Unavailable):  # this one looks again soon: it may find a primary by itself
+                await finder.head()
             switch.move(second.port)
             assert "can only be read" in await misconfigured(store), "it is a replica still"
             second.promote()
@@ -75,6 +80,8 @@ def test_a_promoted_replica_that_lagged_is_another_store() -> None:
             assert head.store != lost.store
             await is_as_new(reader, lost)
             assert await settled(store) == head, "every role sees the same one"
+            assert await settled(finder) == head
+            await finder.close()
             assert await store.newest_rows(lost) == (head, ())
             # What the enactors remember of the lost store has the last word, and the next plan goes on.
             assert await puts_back(store, remembered.snapshot, lost.store, **remembered.words) == ["x", "y"]

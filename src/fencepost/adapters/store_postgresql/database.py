@@ -25,7 +25,7 @@ from fencepost.adapters.store_postgresql.connection import connect
 from fencepost.adapters.store_postgresql.inputs import Snapshot
 from fencepost.adapters.store_postgresql.plans import UnreadableError
 from fencepost.adapters.store_postgresql.session import Session
-from fencepost.ports import PortError
+from fencepost.ports import Misconfigured, PortError
 
 T = TypeVar("T")
 ATTEMPTS = 8
@@ -112,7 +112,7 @@ class Database:
                 stuck = isinstance(error, StuckError)
                 untouched = idle and broken and not stuck and (harmless or not self._begun)
                 if not left or not (untouched or error.sqlstate in faults.AGAIN):
-                    raise faults.translated(error, self.address) from error
+                    raise self._looked_at_anew(faults.translated(error, self.address)) from error
                 if not broken:
                     time.sleep(random.uniform(0, PAUSE_MOST_S))  # noqa: S311  nothing secret about it
             except UnreadableError as error:
@@ -126,12 +126,18 @@ class Database:
                 raise
         raise AssertionError("the last attempt returns or raises")
 
+    def _looked_at_anew(self, problem: PortError) -> PortError:
+        """Where a person has to mend something the next call connects anew: version and rights may be others then."""
+        if isinstance(problem, Misconfigured):
+            self.close()
+        return problem
+
     def _ready(self) -> Session:
         """The session, to the server that is there now."""
         if self._session is not None:
             return self._session
         if self._refusal is not None and time.monotonic() < self._not_before:
-            raise self._refusal
+            raise type(self._refusal)(self._refusal.what, where=self._refusal.where, hint=self._refusal.hint)
         try:
             self._session = connect(self.address, create=self._create, given_up=self.given_up)
         except psycopg.Error as error:

@@ -26,7 +26,7 @@ _NOT_PASSING = (
     "pg_hba.conf rejects",
     "certificate",
     "is not permitted to log in",
-    "does not support SSL",
+    "does not support ssl",
     "permission denied for database",
 )
 
@@ -39,7 +39,7 @@ def translated(error: psycopg.Error, address: Address) -> PortError:
     if isinstance(error, psycopg.DataError):  # psycopg's own have no state
         return Refused(f"the database can't hold this ({text})", where=where)
     if state is None:
-        return _connecting(text, address)
+        return _connecting(text, str(error).lower(), address)
     if state == _LOST_RIGHTS:
         return not_allowed(address, text)
     if state == _READ_ONLY:
@@ -62,19 +62,17 @@ def told(error: psycopg.Error) -> str:
     """The first line of what went wrong, in the server's words; never a statement's parameters."""
     text = error.diag.message_primary or str(error)
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    if len(lines) > 1 and "Multiple connection attempts" in lines[0]:
-        lines = lines[1:]
     first = lines[0] if lines else type(error).__name__
     return first.rpartition("FATAL:")[2].strip() or first
 
 
-def _connecting(text: str, address: Address) -> PortError:
+def _connecting(text: str, low: str, address: Address) -> PortError:
+    """``low`` is all that was said, in small letters: of several servers one may be down and another refuse us."""
     where = address.where
-    low = text.lower()
     if "does not exist" in low and ("database" in low or "role" in low):
         hint = "make the database and the user, as docs/operating/store-postgresql.md says, or mend [store] dsn"
         return Misconfigured(text, where=where, hint=hint)
-    if any(each.lower() in low for each in _NOT_PASSING):
+    if any(each in low for each in _NOT_PASSING):
         hint = "mend user and password in the dsn, or the server's pg_hba.conf"
         return Misconfigured(f"the database refuses us ({text})", where=where, hint=hint)
     if "session is read-only" in low or "server is in hot standby" in low or "not in hot standby" in low:

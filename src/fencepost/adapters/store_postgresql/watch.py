@@ -39,6 +39,7 @@ class Watch:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._woken, self._waker = -1, -1
         self.connected = False
+        self._heard_of_it = False
         self.changes = 0
         self.plan_changes = 0
         self.waiting: set[asyncio.Future[None]] = set()
@@ -60,25 +61,32 @@ class Watch:
         if self._thread is not None:
             os.write(self._waker, b"x")
             await asyncio.to_thread(self._thread.join, 1.0)
+            if not self._thread.is_alive():
+                os.close(self._woken)
+                os.close(self._waker)
 
     def _run(self) -> None:
         pause = AGAIN_LEAST_S
         while not self._stop.is_set():
             try:
                 session = connect(self._address, create=self._create, given_up=self._stop)
-            except (psycopg.Error, PortError, UnreadableError):
-                pass
-            else:
                 pause = AGAIN_LEAST_S
                 try:
                     self._listen(session)
-                except (psycopg.Error, PortError, UnreadableError):
-                    self._tell(plans_too=True)
+                    return
                 finally:
                     self.connected = False
                     session.connection.close()
+            except (psycopg.Error, PortError, UnreadableError):
+                self._lost()
             self._stop.wait(pause)
             pause = min(pause * 2, AGAIN_MOST_S)
+
+    def _lost(self) -> None:
+        """Tell that the connection is lost, once."""
+        if self._heard_of_it:
+            self._heard_of_it = False
+            self._tell(plans_too=True)
 
     def _listen(self, session: Session) -> None:
         """Tell of each change until the connection breaks or nobody is left to tell."""
@@ -87,7 +95,7 @@ class Watch:
         for channel in (self._address.plans, self._address.told):
             session.execute(f"LISTEN {quoted(channel)}")
         planned = head_and_snapshot(session)
-        self.connected = True
+        self.connected = self._heard_of_it = True
         told = self._tell(plans_too=True)
         while told and not self._stop.is_set():
             heard.clear()
