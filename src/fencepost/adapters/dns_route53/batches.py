@@ -16,7 +16,7 @@ Limits are counted as Route 53 counts: each ResourceRecord of a DELETE or a CREA
 value.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -149,8 +149,3 @@ def told(batch: Batch) -> str:
     before = str(stood.generation) if isinstance(stood, Marker) else "none"
     more = f" and {len(batch) - 1} more" if len(batch) > 1 else ""
     return f"the write of {first.name}, gen {before} -> {first.marker.generation}{more}"
-
-
-def names_at(exchanges: Iterable[Exchange]) -> Mapping[str, str]:
-    """Which endpoint each record name of a batch belongs to."""
-    return {each.owner: one.name for one in exchanges for each in (*one.deletes, *one.creates)}

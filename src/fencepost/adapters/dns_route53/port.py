@@ -21,7 +21,6 @@ from fencepost.adapters.dns_route53.batches import (
     Exchange,
     changes_of,
     exchange_of,
-    names_at,
     refuse_too_big,
     removal_of,
     told,
@@ -278,8 +277,9 @@ class Route53Dns:
     def _refused(self, message: str, exchanges: list[Exchange], doing: str) -> bool:
         """False for a batch that is refused for what changed; the names it is about are looked at again."""
         found = reasons(message)
-        names = names_at(exchanges)
-        blamed = {names[each.owner] for each in found if each.owner in names} or {one.name for one in exchanges}
+        names = {one.name for one in exchanges}
+        named = {at[0] for each in found if (at := endpoint_of(each.owner)) is not None}
+        blamed = named & names or names
         self._doubted |= dict.fromkeys(sorted(blamed))
         if not found or any(each.verdict is not Verdict.CHANGED for each in found):
             raise refused(found, doing, len(exchanges))

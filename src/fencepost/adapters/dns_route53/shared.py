@@ -109,14 +109,12 @@ class Shared:
 
     def put_writes(self, zone: str, left: Mapping[str, Sets], at: Instant) -> None:
         """Tell the others what a write left."""
-        self.run("begin immediate")
-        for owner, sets in left.items():
-            self.run(
-                "insert into writes (zone, owner, at, sets) values (?, ?, ?, ?)",
-                (zone, owner, at, msgspec.json.encode(sets)),
-            )
+        bodies = msgspec.json.encode({owner: msgspec.json.encode(sets).decode() for owner, sets in left.items()})
+        self.run(
+            "insert into writes (zone, owner, at, sets) select ?, key, ?, value from json_each(?)",
+            (zone, at, bodies.decode()),
+        )
         self.run("delete from writes where at < ?", (at - KEPT,))
-        self.run("commit")
 
     def writes(self, zone: str, after: int) -> tuple[int, list[Write]]:
         """What was written after so many, and how many there are now."""
