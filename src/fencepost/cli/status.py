@@ -140,7 +140,8 @@ def explain_settings(region: Region, flag: str | None, found: Status) -> None:
         say(f" loaded    {found.config.loaded_at}")
     if found.config.rejected_at:
         say(f" refused   {found.config.rejected_at}: {found.config.rejected_for}")
-    say(f" store     {region.store.kind}, {shown(Path(region.store.path))}")
+    at = shown(Path(region.store.path)) if region.store.kind == "sqlite" else region.store.table
+    say(f" store     {', '.join(each for each in (region.store.kind, at) if each)}")
     by = "by $STATE_DIRECTORY" if os.environ.get("STATE_DIRECTORY") else "beside the file"
     say(f" state     {shown(assembly.state_folder(region))} ({by})")
     say(f" API       http://{region.api.listen}")

@@ -16,7 +16,7 @@ from fencepost.core.names import normalise
 from fencepost.ports import HistoryRow, Misconfigured, PortError, Refused, StorePort, Unavailable
 from fencepost.roles.domains import Domains
 from fencepost.settings import Region
-from fencepost.settings.providers import PROVIDERS
+from fencepost.settings.providers import by_api, where
 
 T = TypeVar("T")
 LOOK_EVERY_S = 0.1
@@ -99,10 +99,9 @@ class Talk:
 
     @property
     def server(self) -> str:
-        """The DNS server, for people."""
-        provider = self.region.dns.provider
-        by_api = provider not in ("embedded", "rfc2136")
-        return PROVIDERS[provider].label if by_api else f"DNS at {self.region.dns.place}"
+        """The DNS server or the provider, for people."""
+        dns = self.region.dns
+        return where(dns) if by_api(dns) else f"DNS at {dns.place}"
 
     async def names(self) -> tuple[str, ...]:
         """Every name with a marker or a planned row, in region.toml or not (only markers while the store is away).

@@ -10,6 +10,7 @@ from fencepost.core.dns_numbers import HEADER_BYTES
 from fencepost.core.instant import SECOND
 from fencepost.ports import PortError
 from fencepost.settings import Region
+from fencepost.settings.providers import by_api, where
 
 ENDPOINTS_MOST = 100
 """So many are asked for; a region of thousands is ready when its first ones are."""
@@ -33,10 +34,10 @@ def missing(region: Region, settled: Collection[str], *, api: bool) -> str:
 
 def parts(region: Region, *, api: bool) -> str:
     """What is there, for the line that says so."""
-    place = region.dns.place
+    at = where(region.dns) if by_api(region.dns) else f"dns {region.dns.place}"
     zones, targets = len(region.zones), sum(len(pool.targets) for pool in region.pools)
     counts = f"{counted(zones, 'checker')}, {counted(zones, 'enactor')}, {counted(targets, 'target')}"
-    return " · ".join([f"dns {place}", *([f"api http://{region.api.listen}"] if api else []), counts])
+    return " · ".join([at, *([f"api http://{region.api.listen}"] if api else []), counts])
 
 
 def answered(host: str, port: int, name: str, kind: str) -> bool:

@@ -10,12 +10,13 @@ import tempfile
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from fencepost.assembly.stores import dsn
 from fencepost.cli.flags import agree
 from fencepost.cli.regions import refuse_if_running, shown
 from fencepost.cli.up_versions import refuse_other_versions
 from fencepost.ports import Misconfigured
 from fencepost.settings import Region
-from fencepost.settings.providers import PROVIDERS
+from fencepost.settings.providers import PROVIDERS, where
 from fencepost.settings.values import LOOPBACK
 
 
@@ -97,17 +98,18 @@ def hold_places(region: Region) -> tuple[int, ...]:
     The same owner at another server is another's business: their markers never meet. Two regions in one store would
     each take the other's configuration for its own. Raises ``Misconfigured`` if another region on this machine has one.
     """
-    place = region.dns.place
+    place = " ".join([where(region.dns), region.dns.option("zone_id"), region.dns.option("endpoint")]).strip()
     held: list[int] = []
     try:
         for domain in region.dns.domains:
             what = f'owner "{region.owner}" is in use for {domain} at {place} already'
             hint = "no two regions share an owner: write another in [region], or end that one"
             held.append(hold_place(region, f"{region.owner}-{digest(f'{place} {domain}')}", what, hint))
-        store = Path(region.store.path).resolve()
+        store = str(Path(region.store.path).resolve()) if region.store.kind == "sqlite" else region.store.place
+        exact = dsn(region) if region.store.kind == "postgresql" else store
         what = f"the store {store} is another region's already"
-        hint = "no two regions share a store: write another path in [store], or end that one"
-        held.append(hold_place(region, f"store-{digest(str(store))}", what, hint))
+        hint = "no two regions share a store: write another one in [store], or end that one"
+        held.append(hold_place(region, f"store-{digest(exact)}", what, hint))
     except BaseException:
         for fd in held:
             os.close(fd)
@@ -143,13 +145,13 @@ def hold_place(region: Region, name: str, what: str, hint: str) -> int:
 
 def ask_once(region: Region, folder: Path, *, yes: bool) -> None:
     """Before the first write to a provider that isn't on this machine, ask. Raises as :func:`flags.agree` does."""
-    agreed, where = folder / "agreed", elsewhere(region)
-    if not where or agreed.exists():
+    agreed, at = folder / "agreed", elsewhere(region)
+    if not at or agreed.exists():
         return
     names = ", ".join(endpoint.name for endpoint in region.endpoints[:5])
-    agree(f"This writes {names} at {where} (fencepost plan shows what). Start?", yes=yes)
+    agree(f"This writes {names} at {at} (fencepost plan shows what). Start?", yes=yes)
     folder.mkdir(parents=True, exist_ok=True)
-    agreed.write_text(f"{where}\n")
+    agreed.write_text(f"{at}\n")
 
 
 def elsewhere(region: Region) -> str:

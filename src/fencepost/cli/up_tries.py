@@ -20,6 +20,7 @@ from fencepost.core.instant import SECOND
 from fencepost.roles.status.document import PoolStatus, Status
 from fencepost.settings import Region
 from fencepost.settings.meaning import leaves_dns_ns
+from fencepost.settings.providers import by_api
 from fencepost.settings.schema import Pool
 from fencepost.settings.units import spoken
 
@@ -52,7 +53,8 @@ class Tries(Struct):
             pid = pids.get(self.enactor)
             dies = "an enactor dies, unnoticed"
             rows.append((f"kill -9 {pid}", dies) if pid else (f"({self.enactor} is down)", "started again at once"))
-        rows.append((f"{command()} dev wipe {endpoint}", "the record empties and heals"))
+        if not by_api(self.region.dns):
+            rows.append((f"{command()} dev wipe {endpoint}", "the record empties and heals"))
         found = laid_out([row for row in rows if len(row[0]) < columns], columns)
         return [styled(found[0], "bold"), *found[1:]]
 

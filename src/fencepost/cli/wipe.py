@@ -11,6 +11,7 @@ from fencepost.cli.talk import answer, endpoint_name
 from fencepost.core.names import marker_name
 from fencepost.ports import Misconfigured, Refused, Unavailable
 from fencepost.settings import Region
+from fencepost.settings.providers import by_api, where
 from fencepost.settings.secret import TsigKey
 
 
@@ -40,6 +41,9 @@ def wipe(
         raise Refused(
             "this region doesn't allow drills", where=region.path, hint="drills = true in [region], if you mean it"
         )
+    if by_api(region.dns):
+        hint = "delete the record set by the provider's own console or tool: it heals just the same"
+        raise Refused(f"this careless writer speaks RFC 2136, and {where(region.dns)} doesn't", hint=hint)
     full = endpoint_name(region, name)
     kinds = [(full, "A"), (full, "AAAA")] if both or not marker else []
     if marker or both:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from fencepost.core.traffic.room import Room
 from fencepost.settings import values
+from fencepost.settings.schema import Dns
 from fencepost.settings.values import Reader
 
 NONE: Mapping[str, Reader] = {}
@@ -53,3 +54,13 @@ PROVIDERS = {
     ),
 }
 """By the name that ``provider`` takes. The first two have keys of [dns] itself: listen, transfer; server, key."""
+
+
+def by_api(dns: Dns) -> bool:
+    """Whether the provider is written by an API of its own, not by DNS messages to a primary."""
+    return dns.provider not in ("embedded", "rfc2136")
+
+
+def where(dns: Dns) -> str:
+    """Where records are written, for people: the primary's address, or the provider's name."""
+    return PROVIDERS[dns.provider].label if by_api(dns) or dns.place is None else str(dns.place)

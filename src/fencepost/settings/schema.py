@@ -145,6 +145,11 @@ class Store(msgspec.Struct, frozen=True, gc=False):
     table: str = ""
     aws_region: str = ""
 
+    @property
+    def place(self) -> str:
+        """Where it is, for people: the file, the table, or its kind (the rest of a dsn is a secret)."""
+        return {"sqlite": self.path, "dynamodb": f"dynamodb {self.table}"}.get(self.kind, self.kind)
+
 
 class Api(msgspec.Struct, frozen=True, gc=False):
     """Where the API listens, and where the token is that changes ask for."""

@@ -32,7 +32,7 @@ from fencepost.roles.status.processes import gone, logs_in, pids_of, read_proces
 from fencepost.roles.status.promise_watch import VIOLATIONS_KEPT, Broken, Watched
 from fencepost.roles.status.rejected import OnDisk, rejected
 from fencepost.roles.status.repairers import Repairers
-from fencepost.settings import Region
+from fencepost.settings import Region, providers
 
 if TYPE_CHECKING:  # a command line that gathers without an API needn't load a DNS library for its observer
     from fencepost.roles.observer import Observer
@@ -113,8 +113,9 @@ class Gatherer:
         self.observer = observer
         self.via = via
         self.folder = folder
-        self._store_reading: Reading[StoreFacts] = Reading("the store", region.store.path, within_s)
-        self._dns_reading: Reading[set[str]] = Reading("the DNS server", region.dns.provider, within_s)
+        self._store_reading: Reading[StoreFacts] = Reading("the store", region.store.place, within_s)
+        whom = providers.where(region.dns) if providers.by_api(region.dns) else "the DNS server"
+        self._dns_reading: Reading[set[str]] = Reading(whom, region.dns.provider, within_s)
         self.stored: StoreFacts | None = None
         self.answered: DnsFacts | None = None
         self.last: Facts | None = None

@@ -14,6 +14,7 @@ from fencepost.roles.status.facts import Facts
 from fencepost.roles.status.problems import log_of, problem
 from fencepost.roles.status.rejected import on_disk, standing_refusal
 from fencepost.roles.status.running import expected_roles, kind_of, lives
+from fencepost.settings import providers
 from fencepost.settings.lookup import start_words
 
 
@@ -28,16 +29,17 @@ def upkeep_problems(facts: Facts, roles: tuple[RoleStatus, ...]) -> Iterator[Pro
 def store_problems(facts: Facts) -> Iterator[Problem]:
     """The store: away, unusable, or blocked by a writer that doesn't move."""
     error = facts.store_error
-    where = facts.region.store.path
+    where = facts.region.store.place
+    look = f"ls -l {where}" if facts.region.store.kind == "sqlite" else "fencepost doctor"
     if isinstance(error, Misconfigured):
-        yield problem(facts, kinds.STORE_MISCONFIGURED, where, said(error), error.hint or f"ls -l {where}")
+        yield problem(facts, kinds.STORE_MISCONFIGURED, where, said(error), error.hint or look)
     elif error is not None:
         since = facts.store.at if facts.store else 0
         does = "records are still healed, nothing new is planned"
         if facts.store is None and not facts.processes and facts.observer is None:
             does = "whether any role of the region runs can't be seen from here"
         text = f"{said(error)}; {does}"
-        yield problem(facts, kinds.STORE_UNAVAILABLE, where, text, f"ls -l {where}", since)
+        yield problem(facts, kinds.STORE_UNAVAILABLE, where, text, look, since)
     if facts.stuck_writer is not None:
         pid, seconds = facts.stuck_writer
         role = next((name for name, process in facts.processes.items() if process.pid == pid), "")
@@ -56,9 +58,10 @@ def dns_problems(facts: Facts, roles: tuple[RoleStatus, ...]) -> Iterator[Proble
     supervised = "dns" in facts.processes
     error = facts.dns_error
     server = facts.region.dns.place
-    where = str(server or facts.region.dns.provider)
-    check = f"fencepost check {facts.region.path}"
+    where = providers.where(facts.region.dns)
+    check = "fencepost doctor" if providers.by_api(facts.region.dns) else f"fencepost check {facts.region.path}"
     dig = f"dig @{server.host} -p {server.port} {facts.region.dns.domains[0]} SOA" if server else check
+    ask = check if providers.by_api(facts.region.dns) else dig
     if isinstance(error, Misconfigured):
         text = error.in_full
         text += also(facts, roles)
@@ -66,7 +69,7 @@ def dns_problems(facts: Facts, roles: tuple[RoleStatus, ...]) -> Iterator[Proble
     elif error is not None:
         text = f"{said(error)}; its role doesn't run" if dead else said(error)
         text += ", and is started again" if dead and supervised else ""
-        try_ = dig if not dead else log_of(facts, "dns") if supervised else start(facts)
+        try_ = ask if not dead else log_of(facts, "dns") if supervised else start(facts)
         text += also(facts, roles)
         since, person = facts.dns.at if facts.dns else 0, dead and not supervised
         yield problem(facts, kinds.DNS_UNAVAILABLE, where, text, try_, since, person=person)
@@ -76,9 +79,8 @@ def dns_problems(facts: Facts, roles: tuple[RoleStatus, ...]) -> Iterator[Proble
 
 
 def server_of(facts: Facts) -> str:
-    """Where the DNS server is, as errors about it name it; "" if it isn't known."""
-    dns = facts.region.dns
-    return str((dns.place) or "")
+    """Where the DNS server or provider is, as errors about it name it."""
+    return providers.where(facts.region.dns)
 
 
 def says_the_same(facts: Facts, role: RoleStatus) -> bool:
