@@ -2,6 +2,7 @@
 
 import asyncio
 import itertools
+import random
 from collections.abc import Callable, Coroutine, Iterator
 from typing import Any
 
@@ -196,6 +197,27 @@ def test_a_restored_table_is_another_store(db: Any, monkeypatch: pytest.MonkeyPa
         assert await planner.head() == head
         monkeypatch.setattr(table_module, "DESCRIBE_AFTER_S", 10.0)
         assert (await published(planner, 2, "a.example")).store == head.store
+
+    on_table(go)
+
+
+def test_a_backup_without_all_items_is_told_apart_or_read(db: Any) -> None:
+    """DynamoDB's backups are taken item by item: the root may name what isn't in it."""
+
+    async def go(table: str, planner: DynamoDbStore, enactor: DynamoDbStore) -> None:
+        before = await published(planner, 1, "a.example", "b.example")
+        await published(planner, 2, "b.example")
+        await planner.put_config(random.Random(1).randbytes(5000), b"")
+        for item in db.scan(TableName=table)["Items"]:
+            if item["pk"]["S"] == "blob" or item["sk"]["S"].startswith("b.example#0000000000000000002"):
+                db.delete_item(TableName=table, Key={"pk": item["pk"], "sk": item["sk"]})
+        for call in (enactor.inputs(), enactor.put_config(b"x", b"y")):
+            with pytest.raises(Misconfigured, match="damaged or another version's") as told:
+                await call
+            assert "name another table" in told.value.hint
+        _, rows = await enactor.newest_rows(before)
+        assert {row.name: row.generation.number for row in rows} == {"a.example": 1, "b.example": 1}
+        assert await enactor.newest_rows(None) == await enactor.newest_rows(before)
 
     on_table(go)
 

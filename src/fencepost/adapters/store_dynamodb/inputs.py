@@ -21,7 +21,7 @@ from fencepost.adapters.store_dynamodb.blobs import NOTHING, Blob, Blobs, GoneEr
 from fencepost.adapters.store_dynamodb.overrides import Words
 from fencepost.adapters.store_dynamodb.root import Root, Roots, Work
 from fencepost.core.store import Order
-from fencepost.ports import Inputs, Overrides, PortError, PutBack, Refused, Unavailable
+from fencepost.ports import Inputs, Overrides, PortError, PutBack, Refused
 
 T = TypeVar("T")
 CARRIED_OUT_KEPT = 10_000
@@ -85,7 +85,7 @@ class InputTables:
                 return await work(await self.roots.read())
             except GoneError as gone:
                 last = gone
-        raise Unavailable(f"a part of the store is missing ({last})", where=self.roots.client.where)
+        raise faults.damaged(self.roots.client.where, f"{last} is missing")
 
     async def change(self, work: Work[T], seen: Root | None = None) -> T:
         """:meth:`Roots.change`, tidying up after it."""
@@ -101,13 +101,13 @@ class InputTables:
         for _ in range(ROUNDS_MOST):
             try:
                 outcome = await self.roots.change(noted, seen)
-            except GoneError:
-                seen = None
+            except GoneError as gone:
+                seen, last = None, gone
                 continue
             for old, new in before:
                 self._tidy(old, new)
             return outcome
-        raise Unavailable("parts of the store are missing", where=self.roots.client.where)
+        raise faults.damaged(self.roots.client.where, f"{last} is missing")
 
     def _tidy(self, old: Root, new: Root) -> None:
         if (old.index, old.chain) != (new.index, new.chain):

@@ -106,8 +106,11 @@ class Plans:
                 rows = await self._every_newest(root)
             else:
                 changed = await self._named(walked)
-                if changed is None:  # a row was moved, since still newer ones have come
-                    root = await self.roots.read()
+                if changed is None:  # a row was moved, since still newer ones have come; or a backup had it not yet
+                    again = await self.roots.read()
+                    if again.head == root.head:
+                        known = None
+                    root = again
                     continue
                 rows |= changed
                 if since is not None:

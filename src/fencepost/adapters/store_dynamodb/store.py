@@ -24,7 +24,7 @@ from fencepost.core.fence import Generation
 from fencepost.core.instant import Instant
 from fencepost.core.record_set import Content
 from fencepost.core.store import Head, Order, Plan, Row
-from fencepost.ports import Beat, Enacted, HistoryRow, Inputs, Overrides, PutBack, Unavailable
+from fencepost.ports import Beat, Enacted, HistoryRow, Inputs, Overrides, PutBack
 from fencepost.world.reference_store import refuse_unlawful
 
 T = TypeVar("T")
@@ -57,20 +57,21 @@ class DynamoDbStore:
 
     async def _done(self, work: Callable[..., Awaitable[T]], *args: object) -> T:
         """A call's outcome; begun anew if something it was about to read was replaced meanwhile."""
+        missing = ""
         for _ in range(ROUNDS_MOST):
             try:
                 if not self._found:
                     await self._roots.read()  # makes it, if we may; nothing is to be written into an empty table
                     self._found = True
                 return await work(*args)
-            except GoneError:
-                continue
+            except GoneError as gone:
+                missing = f"{gone} is missing"
             except faults.TableMissingError:
                 self._table.forget()
                 if not self._found:
                     raise faults.missing(self._client.where) from None
                 self._found = False
-        raise Unavailable("the store changes too fast to be read", where=self._client.where)
+        raise faults.damaged(self._client.where, missing)
 
     async def _noted(self, work: Callable[..., Awaitable[None]], *args: object) -> None:
         await self._done(work, *args)
