@@ -21,8 +21,8 @@ AWS_REGION = "eu-west-1"
 
 
 @contextlib.contextmanager
-def emulator(directory: Path) -> Iterator[str]:
-    """The URL of an empty DynamoDB; its data is in memory and ends with it."""
+def emulator(directory: Path, services: str = "dynamodb") -> Iterator[str]:
+    """The URL of an empty DynamoDB (or other services); its data is in memory and ends with it."""
     if not PROGRAM.exists():
         pytest.skip("ministack is not installed (make test does it)")
     port = free_port()
@@ -30,7 +30,7 @@ def emulator(directory: Path) -> Iterator[str]:
     environment |= {
         "BIND_HOST": "127.0.0.1",
         "GATEWAY_PORT": str(port),
-        "SERVICES": "dynamodb",
+        "SERVICES": services,
         "TMPDIR": str(directory),
         "LOG_LEVEL": "ERROR",
     }

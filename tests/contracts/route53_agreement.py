@@ -12,12 +12,12 @@ from fencepost.core.zone import Change, Live, transact
 Run = list[tuple[dict[str, Live], list[tuple[str, int, tuple[str, ...]]]]]
 
 
-def check_exchange(stage: Route53Stage) -> None:
+def check_exchange(stage: Route53Stage, examples: int = 15) -> None:
     """Run the property; and see that batches were applied, refused, and each of the two differences met."""
     met: set[str] = set()
 
     @given(first=st.tuples(*map(lives, NAMES)), run=st.lists(steps(), min_size=1, max_size=5))
-    @settings(max_examples=15, deadline=None, database=None, suppress_health_check=[HealthCheck.nested_given])
+    @settings(max_examples=examples, deadline=None, database=None, suppress_health_check=[HealthCheck.nested_given])
     def agree(first: tuple[Live, ...], run: Run) -> None:
         stage.run(lambda: act(stage, first, run, met))
 

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterator
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import boto3
 import pytest
@@ -28,10 +28,23 @@ def _session() -> Any:
     return boto3.Session(aws_access_key_id="HAND", aws_secret_access_key="h", region_name="us-east-1")
 
 
+class Serves(Protocol):
+    """What a stage asks of a server: where it is, and its zone's id."""
+
+    @property
+    def url(self) -> str:
+        """Its endpoint."""
+        ...
+
+    def create_zone(self, name: str) -> str:
+        """A zone's id; made if it isn't there."""
+        ...
+
+
 class Hand:
     """Another writer, without any fence."""
 
-    def __init__(self, server: Route53Server) -> None:
+    def __init__(self, server: Serves) -> None:
         self.client: Any = _session().client("route53", endpoint_url=server.url)
         self.zone_id = server.create_zone(DOMAIN)
 
@@ -97,7 +110,8 @@ def sets_of(live: Live) -> list[dict[str, Any]]:
 class Route53Stage:
     """Ports on a running stand-in; each of its own, as on hosts of their own, unless given a folder to share."""
 
-    def __init__(self, server: Route53Server) -> None:
+    def __init__(self, server: Any) -> None:
+        """``server`` is a :class:`Serves`; tests that make faults need the stand-in."""
         self.server = server
         self.by_hand = Hand(server)
         self._ports: list[Route53Dns] = []
