@@ -5,13 +5,11 @@ plainly here: no symmetry, nothing forgotten. So each state of one has its own i
 times of rows and the local file included; were a step missing in either, or one too many, the numbers would differ.
 """
 
-import re
-import shutil
-import subprocess
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from spin_driver import broken_at, stored, verify
 
 from fencepost.core import zone
 from fencepost.core.zone import Change, Live
@@ -60,43 +58,10 @@ MORE = [
 ]
 
 
-@pytest.fixture(autouse=True)
-def tools() -> None:
-    """Spin turns the model into C, gcc makes that a program."""
-    missing = [name for name in ("spin", "gcc") if shutil.which(name) is None]
-    missing += [] if Path("/usr/include/stdio.h").exists() else ["stdio.h"]
-    if missing:
-        pytest.skip(
-            f"MISSING {' and '.join(missing)} (Debian: spin, gcc, libc6-dev): no second opinion on the explorer"
-        )
-
-
 def spin(place: Path, bounds: Bounds, *flags: str, macro: str = "") -> str:
     """What Spin's verifier prints for these bounds, built and run in ``place``."""
-    defined = [f"-D{name.upper()}={value}" for name, value in bounds._asdict().items()]
-    defined += [f"-D{macro}"] if macro else []
-    for command in (
-        ["spin", "-a", "-o2", *defined, str(MODEL)],
-        ["gcc", "-w", "-DNOREDUCE", "-DSAFETY", *flags, "-o", "pan", "pan.c"],
-    ):
-        subprocess.run(command, cwd=place, check=True, capture_output=True, timeout=120)
-    done = subprocess.run(
-        [str(place / "pan"), "-E", "-n", "-m1000000"],
-        cwd=place,
-        check=True,
-        capture_output=True,
-        text=True,
-        timeout=600,
-    )
-    return done.stdout
-
-
-def stored(told: str) -> int:
-    """How many states it stored, having found no error."""
-    found = re.search(r"(\d+) states, stored", told)
-    assert found is not None, told
-    assert "errors: 0" in told, told
-    return int(found[1])
+    named = [f"{name.upper()}={value}" for name, value in bounds._asdict().items()]
+    return verify(MODEL, place, [*named, *([macro] if macro else [])], *flags)
 
 
 def plainly(bounds: Bounds) -> Result:
@@ -140,11 +105,8 @@ def test_without_the_fence_spin_finds_as_short_a_way(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, macro: str, exact: object, bounds: Bounds
 ) -> None:
     """never_backward breaks in both, after equally many steps at the least (Spin breadth first)."""
-    told = spin(tmp_path, bounds, "-DBFS", macro=macro)
-    assert "assertion violated" in told
-    depth = re.search(r"at depth (\d+)", told)
-    assert depth is not None, told
+    steps = broken_at(spin(tmp_path, bounds, "-DBFS", macro=macro))
     monkeypatch.setattr(zone, "exact", exact)
     result = plainly(bounds)
     assert (result.verdict, result.promise) == ("violated", "never_backward")
-    assert int(depth[1]) + 1 == len(result.story)  # the step that breaks it is taken at that depth
+    assert steps == len(result.story)

@@ -1,11 +1,9 @@
 """A second opinion on the race: our own Promela model of plan trees, run by Debian's Spin, agrees to the last state."""
 
-import re
-import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
+from spin_driver import broken_at, stored, verify
 
 from fencepost.explorer.explore import Explorer
 from fencepost.explorer.result import Result
@@ -24,31 +22,11 @@ BOUNDS = [(2, 2, 1), (2, 3, 1), (3, 2, 2), (3, 3, 2)]
 """Enactors, plans, endpoints."""
 
 
-@pytest.fixture(autouse=True)
-def tools() -> None:
-    """Spin turns the model into C, gcc makes that a program."""
-    missing = [name for name in ("spin", "gcc") if shutil.which(name) is None]
-    missing += [] if Path("/usr/include/stdio.h").exists() else ["stdio.h"]
-    if missing:
-        pytest.skip(
-            f"MISSING {' and '.join(missing)} (Debian: spin, gcc, libc6-dev): no second opinion on the explorer"
-        )
-
-
 def spin(place: Path, sizes: tuple[int, int, int], guards: Guards, *flags: str, macros: tuple[str, ...] = ()) -> str:
     """What Spin's verifier prints for one size, built and run in ``place``."""
     named = dict(zip(("ENACTORS", "PLANS", "ENDPOINTS"), sizes, strict=True))
     named |= {macro: int(guard in guards) for guard, macro in MACRO.items()}
-    defined = [f"-D{name}={value}" for name, value in named.items()] + [f"-D{name}" for name in macros]
-    for command in (
-        ["spin", "-a", "-o2", *defined, str(MODEL)],
-        ["gcc", "-w", "-DNOREDUCE", "-DSAFETY", *flags, "-o", "pan", "pan.c"],
-    ):
-        subprocess.run(command, cwd=place, check=True, capture_output=True, timeout=120)
-    done = subprocess.run(
-        [str(place / "pan"), "-E", "-n"], cwd=place, check=True, capture_output=True, text=True, timeout=120
-    )
-    return done.stdout
+    return verify(MODEL, place, [*(f"{name}={value}" for name, value in named.items()), *macros], *flags)
 
 
 def explore(model: TreeModel, *, symmetry: bool) -> Result:
@@ -60,21 +38,15 @@ def explore(model: TreeModel, *, symmetry: bool) -> Result:
 @pytest.mark.parametrize("sizes", BOUNDS, ids=str)
 def test_spin_stores_exactly_as_many_states(tmp_path: Path, sizes: tuple[int, int, int], guards: Guards) -> None:
     """Counted plainly by both, broken states and what follows them included: two models, one number."""
-    told = spin(tmp_path, sizes, guards)
-    stored = re.search(r"(\d+) states, stored", told)
-    assert stored is not None, told
-    assert "errors: 0" in told
-    assert int(stored[1]) == count(explore, *sizes, guards).states
+    assert stored(spin(tmp_path, sizes, guards)) == count(explore, *sizes, guards).states
 
 
 @pytest.mark.parametrize("guards", [frozenset({Guard.CONDITIONAL_WRITE}), frozenset(Guard)], ids=["one", "all guards"])
 def test_spin_agrees_on_skips_and_rollbacks(tmp_path: Path, guards: Guards) -> None:
     """With one of each, the states are as many in both: what may happen besides is the same thing in both."""
     told = spin(tmp_path, (2, 3, 2), guards, macros=("SKIPS=1", "ROLLBACKS=1"))
-    stored = re.search(r"(\d+) states, stored", told)
-    assert stored is not None, told
     model = TreeModel(2, 3, 2, guards, (Perturbation.SKIP, Perturbation.ROLLBACK), watch=())
-    assert int(stored[1]) == explore(model, symmetry=False).states
+    assert stored(told) == explore(model, symmetry=False).states
 
 
 RACES = [
@@ -93,9 +65,7 @@ def test_spin_finds_the_race_at_the_same_step(
 ) -> None:
     """Breadth first, a caller's assertion fails as late as our own story ends."""
     told = spin(tmp_path, (3, 3, endpoints), frozenset(guards), "-DBFS", macros=("ASK", *macros))
-    found = re.search(r"assertion violated .*\(at depth (\d+)\)", told)
-    assert found is not None, told
-    assert int(found[1]) + 1 == steps  # Spin counts from 0
+    assert broken_at(told) == steps
     besides = tuple(each for each in Perturbation if f"{each.name}S=1" in macros)
     ours = explore(TreeModel(3, 3, endpoints, frozenset(guards), besides, watch=(EMPTY,)), symmetry=True)
     assert len(ours.story) == steps
