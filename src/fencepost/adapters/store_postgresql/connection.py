@@ -73,4 +73,4 @@ def _set_up(session: Session) -> None:
         raise faults.replica(address)
     if fsync == "off" and not address.warned:
         address.warned = True
-        log.warning("%s: fsync is off: a power cut may take back what was published", address.where)
+        log.info("%s: fsync is off: a power cut may take back what was published", address.where)
