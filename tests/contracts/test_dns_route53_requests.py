@@ -1,6 +1,9 @@
 """Requests to Route 53: none is sent twice that may have been carried out, all are paced, and pages are shared."""
 
 import asyncio
+import itertools
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -254,6 +257,41 @@ def test_turns_are_an_interval_apart_whoever_takes_them(tmp_path: Path) -> None:
     assert second.take(at + 500 * MILLISECOND, urgent=True) == 0
     assert first.take(at + 999 * MILLISECOND, urgent=False) == MILLISECOND
     assert first.take(at + SECOND, urgent=False) == 0
+
+
+TAKER = """
+import asyncio, sys
+from pathlib import Path
+from fencepost.adapters.dns_route53 import pace, shared
+
+async def main():
+    taken = []
+    turns = pace.Pace(shared.Shared(Path(sys.argv[1])), 500.0, asyncio.sleep)
+    take = turns.take
+    def noted(at, *, urgent):
+        left = take(at, urgent=urgent)
+        if not left:
+            taken.append(at)
+        return left
+    turns.take = noted
+    for index in range(40):
+        await turns.turn(urgent=index % 2 == 0)
+    print(*taken)
+
+asyncio.run(main())
+"""
+
+
+def test_processes_take_turns_from_one_budget(tmp_path: Path) -> None:
+    """Three processes, a hundred and twenty turns: no two of them less than an interval apart."""
+    started = [
+        subprocess.Popen([sys.executable, "-c", TAKER, str(tmp_path / "route53.db")], stdout=subprocess.PIPE)
+        for _ in range(3)
+    ]
+    answers = [process.communicate(timeout=60)[0] for process in started]
+    taken = sorted(int(each) for answer in answers for each in answer.split())
+    assert len(taken) == 120
+    assert min(later - earlier for earlier, later in itertools.pairwise(taken)) >= 2 * MILLISECOND
 
 
 def test_throttling_slows_the_whole_host_and_wears_off(tmp_path: Path) -> None:

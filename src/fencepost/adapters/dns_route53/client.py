@@ -139,7 +139,11 @@ class Client:
             credentials = await session.get_credentials()
             self._from_where = _FROM.get(getattr(credentials, "method", ""), "")
             made = session.create_client(
-                "route53", region_name="us-east-1", endpoint_url=self._settings.endpoint or None, config=config
+                # Route 53 is one for a partition (China, GovCloud, the rest): a region only says which.
+                "route53",
+                region_name=session.get_config_variable("region") or "us-east-1",
+                endpoint_url=self._settings.endpoint or None,
+                config=config,
             )
             self._client = await self._stack.enter_async_context(made)
         return self._client

@@ -15,13 +15,16 @@ POLICY_CHARACTERS_MOST = 6_144
 """A managed policy's size, white space not counted (IAM User Guide, "IAM and AWS STS quotas")."""
 
 
-def least_policy(region: Region) -> dict[str, Any]:
-    """The policy as IAM takes it. Where the names would make it too big, it allows the whole domain's instead."""
-    exact = _policy(region, sorted(_names(region)), "StringEquals")
+def least_policy(region: Region, partition: str = "aws") -> dict[str, Any]:
+    """The policy as IAM takes it. Where the names would make it too big, it allows the whole domain's instead.
+
+    ``partition`` is "aws-cn" in China and "aws-us-gov" in GovCloud.
+    """
+    exact = _policy(region, sorted(_names(region)), "StringEquals", partition)
     if len(msgspec.json.encode(exact)) <= POLICY_CHARACTERS_MOST:
         return exact
     wide = sorted(each for domain in region.dns.domains for each in (domain, f"*.{domain}"))
-    return _policy(region, wide, "StringLike")
+    return _policy(region, wide, "StringLike", partition)
 
 
 def _names(region: Region) -> set[str]:
@@ -32,10 +35,10 @@ def _names(region: Region) -> set[str]:
     }
 
 
-def _policy(region: Region, names: list[str], compares: str) -> dict[str, Any]:
+def _policy(region: Region, names: list[str], compares: str, partition: str) -> dict[str, Any]:
     zone_id = region.dns.option("zone_id")
     single = bool(zone_id) and len(region.dns.domains) == 1
-    zone = f"arn:aws:route53:::hostedzone/{zone_id if single else '*'}"
+    zone = f"arn:{partition}:route53:::hostedzone/{zone_id if single else '*'}"
     find = [] if single else [_allow("FindTheHostedZone", ["ListHostedZonesByName"], "*")]
     read = ["ListResourceRecordSets", *(["GetHostedZone"] if zone_id else [])]
     write = _allow("WriteTheseNamesOnly", ["ChangeResourceRecordSets"], zone)

@@ -100,7 +100,7 @@ class DnsEnactor(Struct, gc=False):
                 if judgement.kind is not Kind.DONE:
                     found.append((pair.live.name, judgement.kind.value, judgement.why))
                 continue
-            load += load_of(change)
+            load += load_of(change, self.settings.room)
             if changes and not self.settings.room.holds(load):
                 break
             changes.append(change)
