@@ -1,37 +1,22 @@
 """``fencepost explore``: every interleaving of the deciders that ship, or of October 2025's, to a bound."""
 
 import json as json_text
-import textwrap
-import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
 from fencepost.cli.flags import Json
-from fencepost.cli.terminal import interactive, note, say
+from fencepost.cli.progress import Progress
+from fencepost.cli.terminal import say
 from fencepost.ports import Misconfigured
 
 if TYPE_CHECKING:  # the explorer is loaded when it is wanted
     from fencepost.explorer.result import Result
     from fencepost.incident.tree_model import TreeModel
 
-WIDTH = 100
 VERDICTS = {"holds": "hold", "violated": "violated", "unfinished": "unfinished"}
 """An exploration's verdict, and how it is counted."""
-
-
-class Progress:
-    """Says how far it is, after a second and then now and then."""
-
-    def __init__(self) -> None:
-        self.due = time.monotonic() + 1
-
-    def __call__(self, states: int, depth: int) -> None:
-        """See :class:`~fencepost.explorer.explore.Explorer`."""
-        if time.monotonic() >= self.due:
-            self.due = time.monotonic() + (2 if interactive() else 10)
-            note(f"… {states:,} state{'' if states == 1 else 's'} so far, {depth} steps deep")
 
 
 def explore(
@@ -124,12 +109,12 @@ def explore_shipping(flags: dict[str, Any], symmetry: bool, json: bool) -> int:
         command.check("plans", plans, 1, command.INPUTS_MOST + 1)
         flags["inputs"] = plans - 1
     moves = words(flags.pop("moves"), "--moves") or ("each",)
-    results = command.explore(**given(flags), moves=moves, symmetry=symmetry, progress=Progress())
+    results = command.explore(**given(flags), moves=moves, symmetry=symmetry, progress=Progress().exploring)
     if json:
         say(json_text.dumps({**together(results), "results": [document(result) for result in results]}))
     else:
         for result in results:
-            say("\n".join(folded(line) for line in tell(result).splitlines()))
+            say(tell(result))
         if len(results) > 1:
             say(total(results))
     return code_of(results, violated=any(result.verdict == "violated" for result in results))
@@ -146,7 +131,7 @@ def explore_incident(sizes: dict[str, int], most: int | None, guards: bool, symm
     results: list[Result] = []
 
     def walk(model: "TreeModel", *, symmetry: bool) -> "Result":
-        results.append(Explorer(model, symmetry=symmetry, progress=Progress()).run(most))
+        results.append(Explorer(model, symmetry=symmetry, progress=Progress().exploring).run(most))
         return results[-1]
 
     if guards:
@@ -177,12 +162,6 @@ def words(text: str | None, flag: str) -> tuple[str, ...] | None:
     if "" in found:
         raise ValueError(f"{flag} {text!r}: name {found.index('') + 1} of {len(found)} is empty")
     return found
-
-
-def folded(line: str) -> str:
-    """A line at 100 columns; what doesn't fit goes on under its text."""
-    under = " " * (len(line) - len(line.lstrip()) + (7 if line.startswith("  ") else 2))
-    return "\n".join(textwrap.wrap(line, WIDTH, subsequent_indent=under, break_on_hyphens=False) or [""])
 
 
 def total(results: "Sequence[Result]") -> str:

@@ -1,45 +1,22 @@
 """``fencepost simulate``: seeded walks of a whole region in virtual time, on the deciders that ship."""
 
 import json as json_text
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fencepost.cli.explore import refuse_together, words
 from fencepost.cli.flags import Json
-from fencepost.cli.terminal import interactive, note, say
+from fencepost.cli.progress import Progress
+from fencepost.cli.terminal import say
 from fencepost.ports import Misconfigured
 
 if TYPE_CHECKING:  # the simulator is loaded when it is wanted
     from fencepost.simulator.result import SimulationResult
-    from fencepost.simulator.simulate import Walked
 
 
 WALKS = 10
 """So many if nobody says how many."""
 SEEDS_MOST = 1_000_000
-
-
-class Progress:
-    """Says how many walks are done, after a second and then now and then."""
-
-    def __init__(self, wanted: int) -> None:
-        self.wanted = wanted
-        self.due = time.monotonic() + 1
-
-    def __call__(self, done: int, walked: "Walked") -> None:
-        """See :func:`~fencepost.simulator.command.simulate`."""
-        if time.monotonic() >= self.due and done < self.wanted:
-            self.due = time.monotonic() + (2 if interactive() else 10)
-            note(f"… {done} of {self.wanted} walks, seed {walked.seed} just now")
-
-    def shrinking(self, tried: int, upsets: int) -> None:
-        """See :data:`~fencepost.simulator.shrink.Shrinking`."""
-        if time.monotonic() >= self.due:
-            self.due = time.monotonic() + (2 if interactive() else 10)
-            note(
-                f"… a promise broke; {tried} smaller schedules tried, {upsets} upsets in the last (Ctrl-C: tell it now)"
-            )
 
 
 def simulate(
@@ -108,7 +85,7 @@ def walked_anew(drawn: dict[str, Any], write: Path | None) -> "SimulationResult"
     faults, promises = words(drawn["faults"], "--faults"), words(drawn["promises"], "--promises")
     picked = command.narrowed("swarm" if drawn["scenario"] is None else drawn["scenario"], faults, promises)
     told = Progress(len(wanted))
-    return command.simulate(wanted, picked, write=write, progress=told, shrinking=told.shrinking)
+    return command.simulate(wanted, picked, write=write, progress=told.walking, shrinking=told.shrinking)
 
 
 def differs(trace: Path, where: str, json: bool) -> int:
