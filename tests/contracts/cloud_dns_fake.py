@@ -95,12 +95,11 @@ class CloudDnsFake:
         # A token names the last element shown, so that a list that grows at its head is not read askew.
         start = 0
         if "pageToken" in query:
-            shown = [json.dumps(each, sort_keys=True) for each in listed]
-            start = shown.index(query["pageToken"]) + 1
+            start = next(at for at, each in enumerate(listed) if token_of(each) == query["pageToken"]) + 1
         most = min(int(query["maxResults"]), self.page)
         found: dict[str, Any] = {"kind": f"dns#{key}ListResponse", key: listed[start : start + most]}
         if start + most < len(listed):
-            found["nextPageToken"] = json.dumps(listed[start + most - 1], sort_keys=True)
+            found["nextPageToken"] = token_of(listed[start + most - 1])
         return found
 
     def _create(self, change: dict[str, Any]) -> dict[str, Any]:
@@ -194,6 +193,11 @@ async def serve(fake: CloudDnsFake) -> tuple[web.AppRunner, str]:
 def record(name: str, kind: str, ttl: int, *values: str) -> dict[str, Any]:
     """A record set as the API writes it."""
     return {"name": name, "type": kind, "ttl": ttl, "rrdatas": list(values)}
+
+
+def token_of(each: dict[str, Any]) -> str:
+    """What names an element of a list: a change's id, a record set's name and type."""
+    return each.get("id") or f"{each['name']} {each['type']}"
 
 
 def keyed(each: dict[str, Any]) -> Key:
