@@ -88,6 +88,7 @@ class EnactorHands:
             case Wake(after=after):
                 self.remember_some()
                 await self.tell_over()
+                self.nothing_left()
                 await first_of(self.waiter.wait(after), self.dns.wait(after))
                 return Woke()
             case ReadDns():
@@ -231,6 +232,11 @@ class EnactorHands:
         """Don't offer what couldn't be written, for a while."""
         self.dirty.put_off(effect.name, time.monotonic_ns() + effect.after)
         await self.tell_found(((effect.name, "refused", effect.why),))
+
+    def nothing_left(self) -> None:
+        """Where nothing waits to be written, a write that failed is over: it was done after all, or by another."""
+        if self.condition is not None and not self.dirty and self.condition.succeeded(f"{self.domain} Commit"):
+            log.info("%s Commit: what it was about stands", self.domain)
 
     async def tell_over(self) -> None:
         """Take back what was found of endpoints that are as they should be now, or `status` would ask for ever."""
