@@ -37,7 +37,7 @@ async def look_at_store(region: Region) -> Sequence[Look]:
         took = (time.monotonic_ns() - began) / SECOND * 1000
     finally:
         await store.close()
-    known = f"store {head.mark or '?'}, newest plan {head.number}, answered in {took:.1f} ms"
+    known = f"store {head.mark or '?'}, newest plan {head.number}, opened and read in {took:.0f} ms"
     if kind == "postgresql":
         known += "; a primary that can be written and syncs to disk"
     looks = [Look("ok", "store", f"{kind}: {known}")]

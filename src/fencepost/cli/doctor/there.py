@@ -4,6 +4,7 @@ import time
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 
 from fencepost.assembly.doctor import Look, look_at_store
+from fencepost.cli.check import counted
 from fencepost.cli.doctor.here import fresh
 from fencepost.cli.talk import Talk
 from fencepost.core.fence import Marker
@@ -30,13 +31,15 @@ async def look_at_dns(talk: Talk) -> AsyncIterator[Look]:
     began = time.monotonic_ns()
     await talk.read_dns()
     took = spoken(time.monotonic_ns() - began)
-    count = len(list(talk.dns.names()))
-    yield Look("ok", "dns", f"{label}: read with our credentials in {took}; {count} names with a marker")
+    marked = counted(len(list(talk.dns.names())), "name")
+    yield Look("ok", "dns", f"{label}: read with our credentials in {took}; {marked} with a marker")
     if region.dns.place is not None and region.dns.provider in ("embedded", "rfc2136"):
         yield Look("ok", "clock", "the DNS server takes our signatures, so its clock is within 300 s (RFC 8945, 10)")
         for domain in region.dns.domains:
             yield negative_ttl(region, domain, talk.timeout / SECOND)
     else:
+        if region.dns.provider == "route53":
+            yield Look("ok", "clock", "AWS takes our signatures, so its clock and ours are within five minutes")
         text = "the negative TTL isn't looked at here: it is the smaller of the SOA record's TTL and its last number"
         hint = f"dig SOA {region.dns.domains[0]}    callers that once saw no name believe it that long (RFC 2308)"
         yield Look("unknown", "ttl", text, hint)
