@@ -9,7 +9,8 @@ import boto3
 import dns.query
 import dns.tsigkeyring
 import dns.update
-from regions import RunningRegion, postgresql_server
+from grounds import postgresql_server
+from regions import RunningRegion
 
 from fencepost import assembly
 

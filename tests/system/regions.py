@@ -4,9 +4,7 @@
 """
 
 import asyncio
-import atexit
 import contextlib
-import functools
 import json
 import multiprocessing
 import os
@@ -23,11 +21,10 @@ from typing import Any, Self, TypeVar
 import dns.message
 import dns.query
 import dns.rdatatype
-from postgresql import Server, postgresql
+from grounds import PROVIDERS, STORES, TEMPLATE, place_secrets
 
 from fencepost import assembly
 from fencepost.adapters.store_sqlite.writer import WriteLock
-from fencepost.assembly.places import draw_tsig_key, write_secret
 from fencepost.core.fence import Marker
 from fencepost.ports import PortError, StorePort
 from fencepost.roles.process import run as run_process
@@ -35,48 +32,6 @@ from fencepost.settings import Region, load
 
 T = TypeVar("T")
 FENCEPOST = Path(sys.executable).with_name("fencepost")
-
-TEMPLATE = """
-[region]
-name = "{name}"
-owner = "{owner}"
-drills = true
-[dns]
-{provider}
-domain = "example.test"
-ttl = "5s"
-gather = "1s"
-[store]
-{store}
-[api]
-listen = "127.0.0.1:{api}"
-token = {{ file = "api.token" }}
-[pool.web.probe]
-url = "http://:{target}/healthz"
-interval = "200ms"
-timeout = "100ms"
-[pool.web.targets]
-a = ["127.0.1.1", "127.0.1.2"]
-b = ["127.0.2.1", "127.0.2.2"]
-c = ["127.0.3.1", "127.0.3.2"]
-[[endpoint]]
-name = "api.example.test"
-pool = "web"
-[[endpoint]]
-name = "www.example.test"
-pool = "web"
-"""
-
-PROVIDERS = {
-    "embedded": 'provider = "embedded"\nlisten = "127.0.0.1:{dns}"\ntransfer = ["127.0.0.1"]',
-    "bind": 'provider = "rfc2136"\nserver = "127.0.0.1:{dns}"\nkey = {{ file = ".fencepost/{name}/tsig.key" }}',
-    "route53-dev": (
-        'provider = "route53"\nendpoint = "http://127.0.0.1:{more}"\nserver = "127.0.0.1:{dns}"\nrequests = "200/s"'
-    ),
-}
-STORES = {"sqlite": 'path = "{name}.db"', "postgresql": 'kind = "postgresql"\ndsn = {{ file = "postgresql.dsn" }}'}
-EVERYWHERE = ("embedded+sqlite", "bind+postgresql", "route53-dev+postgresql")
-"""What a promise must hold on, whatever it is built on: a DNS provider and a store."""
 
 ROLES = (
     "dns",
@@ -106,20 +61,6 @@ def free_port() -> int:
     raise OSError("no port is free for both")
 
 
-@functools.cache
-def postgresql_server() -> Server:
-    """One PostgreSQL for all regions of this process, ended with it."""
-    stack = contextlib.ExitStack()
-    atexit.register(stack.close)
-    return stack.enter_context(postgresql())
-
-
-def fresh_dsn() -> str:
-    """The dsn of a new, empty database."""
-    server = postgresql_server()
-    return server.dsn(server.database())
-
-
 class RunningRegion:
     """A region that runs while the ``with`` block does."""
 
@@ -141,22 +82,12 @@ class RunningRegion:
         provider, store = PROVIDERS[self.provider].format(**given), STORES[self.store].format(**given)
         text = TEMPLATE.format(**given, provider=provider, store=store, api=self.api_port, target=self.target_port)
         self.config.write_text(edit(text))
-        self.place_secrets(folder / ".fencepost" / name)
+        place_secrets(folder, folder / ".fencepost" / name, self.provider, self.store)
         self.region: Region = load(str(self.config))
         self.state = assembly.state_folder(self.region)
         self.targets = targets
         self.environment: dict[str, str] = {}
         self.process: subprocess.Popen[bytes] | None = None
-
-    def place_secrets(self, state: Path) -> None:
-        """What a region's folder holds before its first start: what runs beside it, and the keys of both sides."""
-        state.mkdir(parents=True, exist_ok=True)
-        if self.provider != "embedded":
-            (state / "stand-ins").write_text(f"{self.provider}\n")
-        if self.provider == "bind":
-            draw_tsig_key(state / "tsig.key", "fencepost-test")
-        if self.store == "postgresql":
-            write_secret(self.folder / "postgresql.dsn", fresh_dsn())
 
     def start(self, ready_s: float = 20.0) -> Self:
         """Start every role and wait until both endpoints are answered."""

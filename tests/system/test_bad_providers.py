@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,11 @@ def status(region: RunningRegion) -> dict[str, Any]:
 def problems(region: RunningRegion) -> dict[str, str]:
     """What is wrong, by the problem's id: what it is and what to try."""
     return {each["id"]: f"{each['what']} | {each['try']}" for each in status(region)["problems"]}
+
+
+def live(region: RunningRegion, ttl: int) -> bool:
+    """Whether a plan that changed the TTL to this is live."""
+    return all(region.ttl(name) == ttl for name in NAMES)
 
 
 def silent(said: str) -> bool:
@@ -88,7 +94,7 @@ def test_a_provider_in_trouble_loses_and_doubles_nothing(
             server.faults.add(fault)
         for ttl in range(40, 45):
             region.change_ttl(ttl)
-            region.until(lambda ttl=ttl: all(region.ttl(name) == ttl for name in NAMES), 40, f"ttl {ttl} is live")
+            region.until(partial(live, region, ttl), 40, f"ttl {ttl} is live")
         region.until(region.converged, 20, "converged")
         last = region.marker(NAMES[0])
         assert first is not None

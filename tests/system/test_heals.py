@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 from damage import by_hand, delete_rows, lose_store, remembered, take_store_away
-from regions import EVERYWHERE, RunningRegion
+from grounds import EVERYWHERE
+from regions import RunningRegion
 
 NAME = "api.example.test"
 WITHIN_S = 10

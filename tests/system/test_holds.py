@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from callers import Callers
 from damage import lose_store
-from regions import EVERYWHERE, RunningRegion
+from grounds import EVERYWHERE
+from regions import RunningRegion
 
 API, WWW = "api.example.test", "www.example.test"
 WHY = ("--reason", "a test")

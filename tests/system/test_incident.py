@@ -9,8 +9,9 @@ from pathlib import Path
 import dns.rcode
 import pytest
 from callers import Callers
+from grounds import EVERYWHERE
 from proxies import HoldingProxy
-from regions import EVERYWHERE, FENCEPOST, RunningRegion
+from regions import FENCEPOST, RunningRegion
 
 from fencepost import assembly
 from fencepost.core.traffic.janitor import Janitor, JanitorSettings

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 from callers import Callers
-from regions import EVERYWHERE, ROLES, RunningRegion
+from grounds import EVERYWHERE
+from regions import ROLES, RunningRegion
 
 NAMES = ["api.example.test", "www.example.test"]
 

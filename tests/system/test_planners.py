@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 from callers import Callers
-from regions import EVERYWHERE, FENCEPOST, RunningRegion, state_of
+from grounds import EVERYWHERE
+from regions import FENCEPOST, RunningRegion, state_of
 
 NAMES = ["api.example.test", "www.example.test"]
 

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 from damage import database_of
-from regions import EVERYWHERE, RunningRegion, postgresql_server
+from grounds import EVERYWHERE, postgresql_server
+from regions import RunningRegion
 
 from fencepost import assembly
 

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 from callers import Callers
-from regions import RunningRegion, fresh_dsn
+from grounds import fresh_dsn
+from regions import RunningRegion
 
 from fencepost.assembly.places import write_secret
 
@@ -45,10 +46,11 @@ def test_a_region_moves_to_another_store_by_the_runbook(tmp_path: Path, kind: st
             for ttl in range(41, 46):
                 region.newer_plan(ttl)
         callers.fine()
+        stood = before[NAMES[0]]
         assert after is not None
-        assert before[NAMES[0]] is not None
-        assert after.generation.number == before[NAMES[0]].generation.number + 1
-        assert after.store != before[NAMES[0]].store
+        assert stood is not None
+        assert after.generation.number == stood.generation.number + 1
+        assert after.store != stood.store
 
 
 @pytest.mark.timeout(120)
