@@ -171,6 +171,7 @@ write-pid=no
 guardian=no
 daemon=no
 distributor-threads=1
+max-tcp-connections=200
 {options}
 """)
     with running([program, f"--config-dir={directory}"], directory, served.port):

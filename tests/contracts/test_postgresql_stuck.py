@@ -13,6 +13,7 @@ from store import plan, published
 
 from fencepost.adapters.store_postgresql import PostgresqlStore, address, connection
 from fencepost.adapters.store_postgresql.bounded import BoundedConnection
+from fencepost.adapters.store_postgresql.session import Session
 from fencepost.core.instant import SECOND
 from fencepost.core.store import Plan
 from fencepost.ports import HistoryRow, Unavailable
@@ -150,6 +151,43 @@ def test_a_commit_that_waits_for_a_replica_is_never_taken_for_done(hurried: None
         asyncio.run(go(alone))
 
 
+def test_a_server_that_is_merely_slow_holds_nobody_up_either(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each statement within its limit, all of a call together beyond it."""
+    database = server.database()
+    monkeypatch.setattr("fencepost.adapters.store_postgresql.database.CALL_MOST_S", 1.0)
+
+    def slow(session: Session) -> None:
+        for _ in range(100):
+            session.execute("SELECT pg_sleep(0.1)")
+
+    async def go() -> None:
+        store = PostgresqlStore.open(server.dsn(database), create=True)
+        await store.head()
+        with pytest.raises(Unavailable, match="too slow"):
+            await asyncio.wait_for(store._read(slow), 8)
+        await published_again(store)
+        await store.close()
+
+    asyncio.run(go())
+
+
+def test_a_notification_that_never_comes_is_made_up_for(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pooler in the wrong mode, say: the listener looks at head and inputs all the same."""
+    database = server.database()
+    monkeypatch.setattr(Session, "notify_plans", lambda _session: None)
+
+    async def go() -> None:
+        store = PostgresqlStore.open(server.dsn(database), create=True)
+        waiter = store.waiter()
+        for _ in range(3):
+            await waiter.wait(SECOND // 5)
+        await store.put_config(b"one", b"")
+        await asyncio.wait_for(waiter.wait(3600 * SECOND), 30)
+        await store.close()
+
+    asyncio.run(go())
+
+
 def test_a_writer_that_is_stopped_in_its_transaction_is_ended_by_the_server(server: Server, hurried: None) -> None:
     """It holds the head's row; others are told so, and then the server ends its session: no lock outlives that."""
     database = server.database()
@@ -162,7 +200,7 @@ def test_a_writer_that_is_stopped_in_its_transaction_is_ended_by_the_server(serv
             stuck.execute("SELECT set_config(%s, %s, false)", (name, value))
         stuck.commit()
         stuck.execute("SELECT * FROM fencepost.head FOR UPDATE")
-        with pytest.raises(Unavailable, match="lock"):
+        with pytest.raises(Unavailable, match=f"process {stuck.info.backend_pid} .* has held the store's lock"):
             await store.publish(plan(head, 2, "a.example"))
         began = time.monotonic()
         while True:

@@ -12,6 +12,7 @@ from dynamodb_faulty import FaultyClient, Lose, Stop, answered, is_root, lost, o
 from store import plan, published
 
 from fencepost.adapters.store_dynamodb import DynamoDbStore, chain, client, plans, root
+from fencepost.adapters.store_dynamodb.items import ALL_SHARDS
 from fencepost.core.fence import Generation
 from fencepost.core.store import Head
 from fencepost.ports import Misconfigured, Unavailable
@@ -61,7 +62,7 @@ async def items(way: FaultyClient, partition: str) -> list[str]:
 
 async def rows_there(way: FaultyClient) -> list[str]:
     """The sort keys of every row item, counted or not."""
-    return [key for one in "0123456789abcdef" for key in await items(way, f"row#{one}")]
+    return [key for one in ALL_SHARDS for key in await items(way, f"row#{one}")]
 
 
 @pytest.mark.parametrize("how", ["applied", "not", "late"])

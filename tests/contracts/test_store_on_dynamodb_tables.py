@@ -15,6 +15,7 @@ from store import published
 
 from fencepost.adapters.store_dynamodb import DynamoDbStore, client, look_at_table
 from fencepost.adapters.store_dynamodb import table as table_module
+from fencepost.core.store import Order
 from fencepost.ports import Beat, Misconfigured, Overrides, Unavailable
 
 _tables = itertools.count(1)
@@ -167,36 +168,37 @@ def test_a_deleted_table_is_a_lost_store() -> None:
     on_table(go)
 
 
-def test_a_restored_table_is_another_store(db: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The same items in a new table: older than what readers know, so they must be told everything anew."""
+def test_a_restored_table_is_a_lost_store(db: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same items in a new table: numbers of plans would be given out twice, and orders carried out again."""
 
     async def go(table: str, planner: DynamoDbStore, enactor: DynamoDbStore) -> None:
         before = await published(planner, 1, "a.example", "b.example")
         await planner.put_override("x", b"1")
+        await planner.put_order(Order("o1", "withdraw", "a.example"))
         known = await enactor.overrides()
         backup = db.create_backup(TableName=table, BackupName="before")["BackupDetails"]["BackupArn"]
-        await planner.put_override("x", b"2")
-        assert await enactor.inputs()
         db.delete_table(TableName=table)
         with pytest.raises(Unavailable):  # as long as a restore takes
             await enactor.head()
         db.restore_table_from_backup(TargetTableName=table, BackupArn=backup)
-        head, rows = await enactor.newest_rows(before)
-        assert head.number == 1
-        assert head.store != before.store
-        assert len(rows) == 2, "all, since what this reader knows is of another store"
-        again = await enactor.overrides(known)
-        assert again is not known
-        assert again == Overrides(head.store, 1, {"x": b"1"})
-        assert dict((await enactor.inputs()).overrides) == {"x": b"1"}
-        fresh = DynamoDbStore.open(table, AWS_REGION)
-        assert await fresh.head() == head
-        await fresh.close()
+        with pytest.raises(Unavailable, match="restored or copied, so its store counts as lost"):
+            await enactor.newest_rows(before)
         # The planner was stopped all the while, for longer than this:
         monkeypatch.setattr(table_module, "DESCRIBE_AFTER_S", 0.0)
-        assert await planner.head() == head
+        head = await planner.head()
         monkeypatch.setattr(table_module, "DESCRIBE_AFTER_S", 10.0)
-        assert (await published(planner, 2, "a.example")).store == head.store
+        assert (head.number, head.store != before.store, head.mark != before.mark) == (0, True, True)
+        assert await enactor.newest_rows(before) == (head, ())
+        assert await enactor.overrides(known) == Overrides(head.store, 0, {})
+        found = await enactor.inputs()
+        assert (found.snapshot, found.orders) == (0, ())
+        assert f"store {before.mark} counts as lost" in (await enactor.history())[-1].text
+        again = await published(planner, 2, "a.example")
+        assert again.store == head.store
+        assert [row.nonce for row in await enactor.rows_of("a.example")] == [again.nonce]
+        await enactor.spent_rows(9)
+        rest = [item["pk"]["S"].partition("#")[0] for item in db.scan(TableName=table)["Items"]]
+        assert sorted(rest) == ["history", "plan", "root", "row"], "what the copy held is cleaned up"
 
     on_table(go)
 
@@ -222,18 +224,21 @@ def test_a_backup_without_all_items_is_told_apart_or_read(db: Any) -> None:
     on_table(go)
 
 
-def test_a_copy_of_one_table_in_another_is_another_store(db: Any) -> None:
-    """Restored beside the running one: two stores with one owner, told apart by their markers."""
+def test_a_copy_beside_the_running_table_is_another_store(db: Any) -> None:
+    """Two planners begin anew in it at once: one does, and the first table's store isn't touched."""
 
     async def go(table: str, planner: DynamoDbStore, _: DynamoDbStore) -> None:
         before = await published(planner, 1, "a.example")
         backup = db.create_backup(TableName=table, BackupName="copy")["BackupDetails"]["BackupArn"]
         db.restore_table_from_backup(TargetTableName=f"{table}-copy", BackupArn=backup)
-        copy = DynamoDbStore.open(f"{table}-copy", AWS_REGION, create=True)
-        head = await copy.head()
-        await copy.close()
-        assert (head.number, head.nonce) == (before.number, before.nonce)
-        assert head.store != before.store
+        copies = [DynamoDbStore.open(f"{table}-copy", AWS_REGION, create=True) for _ in range(2)]
+        heads = await asyncio.gather(*(copy.head() for copy in copies))
+        assert heads[0] == heads[1]
+        assert (heads[0].number, heads[0].store != before.store) == (0, True)
+        assert len(await copies[0].history()) == 1
+        for copy in copies:
+            await copy.close()
+        assert await planner.head() == before
 
     on_table(go)
 

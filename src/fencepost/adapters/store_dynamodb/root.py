@@ -15,6 +15,7 @@ says whether the first sending had been applied. Only if nothing can be learned 
 
 import asyncio
 import contextlib
+import logging
 import random
 import secrets
 import time
@@ -33,24 +34,25 @@ from fencepost.adapters.store_dynamodb.table import Described, Table
 from fencepost.core.store import Head
 from fencepost.ports import Misconfigured, PortError, Unavailable
 
+log = logging.getLogger(__name__)
 T = TypeVar("T")
 FORMAT = 1
 ROOT = ("root", "root")
 TOKENS_KEPT = 32
 RACE_PAUSE_MOST_S = 0.3
-_decode = msgspec.msgpack.Decoder(type=tuple[str, tuple[str, ...], Blob, Blob, int]).decode
+_decode = msgspec.msgpack.Decoder(type=tuple[str, str, tuple[str, ...], Blob, Blob, int]).decode
 
 
 class Root(Struct, frozen=True, gc=False):
     """What the root item says. ``number``, ``nonce`` and ``inputs`` are the head's, ``snapshot`` the inputs' now.
 
     ``revision`` counts the changes; ``token`` is the last one's, ``tokens`` the last 32 changes'; ``index`` names the
-    inputs (:mod:`.inputs`), ``chain`` the plans before the last ``since_chain`` ones (:mod:`.chain`). ``table`` is
-    where it was read.
+    inputs (:mod:`.inputs`), ``chain`` the plans before the last ``since_chain`` ones (:mod:`.chain`). ``origin`` is the
+    table it was made in.
     """
 
-    table: Described
-    drawn: str
+    identity: str
+    origin: str
     number: int = 0
     nonce: str = ""
     inputs: int = 0
@@ -67,18 +69,13 @@ class Root(Struct, frozen=True, gc=False):
         return self.tokens[-1]
 
     @property
-    def identity(self) -> str:
-        """The store's identity: another one on another table, whatever items it has."""
-        return self.table.identity(self.drawn)
-
-    @property
     def head(self) -> Head:
         """The newest plan."""
         return Head(self.identity, self.number, self.nonce, self.inputs)
 
     def item(self) -> Item:
         """The item that says it."""
-        kept = (self.drawn, self.tokens, self.index, self.chain, self.since_chain)
+        kept = (self.identity, self.origin, self.tokens, self.index, self.chain, self.since_chain)
         return {
             **key(*ROOT),
             "format": {"N": str(FORMAT)},
@@ -92,7 +89,7 @@ class Root(Struct, frozen=True, gc=False):
         }
 
 
-def read_root(item: Item, table: Described, where: str) -> Root:
+def read_root(item: Item, where: str) -> Root:
     """The root out of its item. Raises ``Misconfigured``."""
     try:
         version = number(item, "format")
@@ -102,10 +99,18 @@ def read_root(item: Item, table: Described, where: str) -> Root:
                 where=where,
                 hint="run the newer fencepost that wrote it; nothing was changed",
             )
-        drawn, tokens, index, chain, since_chain = _decode(body(item))
+        identity, origin, tokens, index, chain, since_chain = _decode(body(item))
         counts = (number(item, "inputs"), number(item, "snapshot"), number(item, "revision"))
         root = Root(
-            table, drawn, number(item, "number"), text(item, "nonce"), *counts, tokens, index, chain, since_chain
+            identity,
+            origin,
+            number(item, "number"),
+            text(item, "nonce"),
+            *counts,
+            tokens,
+            index,
+            chain,
+            since_chain,
         )
         token = text(item, "token")
     except (ValueError, msgspec.MsgspecError) as error:
@@ -120,12 +125,17 @@ Work = Callable[[Root], Awaitable[tuple[Root | None, T]]]
 
 
 class Roots:
-    """Reads and changes the root. ``told`` is called with each root read or written: who waits is woken by it."""
+    """Reads and changes the root.
+
+    ``told`` is called with each root that this process has set; ``lost`` with the old and the new store's mark when one
+    was begun anew in a restored table.
+    """
 
     def __init__(self, client: Client, table: Table) -> None:
         self.client = client
         self.table = table
         self.told: Callable[[Root], None] = lambda _: None
+        self.lost: Callable[[str, str], Awaitable[None]] = _unheard
 
     async def read(self) -> Root:
         """The root as of now; made, with a new identity, if we may and there is none."""
@@ -139,7 +149,10 @@ class Roots:
             except TableMissingError:
                 self.table.forget()
                 continue
-            return read_root(item, described, self.client.where)
+            root = read_root(item, self.client.where)
+            if root.origin == described.origin:
+                return root
+            await self._begin_anew(root, described)
         raise faults.missing(self.client.where)
 
     async def _make(self, described: Described) -> None:
@@ -154,9 +167,30 @@ class Roots:
                 where=where,
                 hint="name another table under [store]; nothing was changed",
             )
-        new = Root(described, secrets.token_hex(8), tokens=(_draw(),))
+        new = Root(_draw(), described.origin, tokens=(_draw(),))
         with contextlib.suppress(ConditionError):  # another planner was first
             await self.client.put(new.item(), ConditionExpression="attribute_not_exists(pk)")
+
+    async def _begin_anew(self, copy: Root, described: Described) -> None:
+        """A new store in a table that holds another table's items. What it held is never named again."""
+        where = self.client.where
+        if described.replicates(copy.origin):
+            raise Misconfigured(
+                f"the store was made in another AWS Region's replica ({copy.origin.split(':')[3]})",
+                where=where,
+                hint="let every role of this region use that aws_region",
+            )
+        if not self.table.create:
+            what = "the table was restored or copied, so its store counts as lost"
+            hint = "the planner begins a new one in it; start it (`fencepost up`). Nothing is taken from the copy"
+            raise Unavailable(what, where=where, hint=hint)
+        identity = _draw()
+        while identity[:4] == copy.identity[:4]:  # markers carry these four digits
+            identity = _draw()
+        new = Root(identity, described.origin, revision=copy.revision + 1, tokens=(_draw(),))
+        if await self._set(copy, new) is None:
+            log.warning("%s: restored or copied; store %s counts as lost", where, copy.identity[:4])
+            await self.lost(copy.identity[:4], identity[:4])
 
     async def change(self, work: Work[T], seen: Root | None = None) -> T:
         """Do ``work`` on the root (on ``seen`` first, if given) until it stands; what it tells."""
@@ -200,7 +234,7 @@ class Roots:
             except PortError as error:
                 raise lost or error from error  # a sending whose answer was lost leaves the outcome unknown
             except ConditionError as error:
-                stands = await self._instead(error, old)
+                stands = await self._instead(error)
                 return None if lost is not None and self._applied(old, new, stands, lost) else stands
             except TableMissingError:
                 self.table.forget()
@@ -208,18 +242,22 @@ class Roots:
             else:
                 return None
 
-    async def _instead(self, error: ConditionError, old: Root) -> Root:
+    async def _instead(self, error: ConditionError) -> Root:
         if error.item is None:
             return await self.read()
-        return read_root(error.item, old.table, self.client.where)
+        return read_root(error.item, self.client.where)
 
     def _applied(self, old: Root, new: Root, stands: Root, lost: PortError) -> bool:
         """Whether ``new`` was applied though its answer was lost, as what stands now tells."""
         if new.token in stands.tokens:
             return True
-        if stands.drawn != old.drawn or stands.revision - old.revision > len(stands.tokens):
+        if stands.identity != old.identity or stands.revision - old.revision > len(stands.tokens):
             raise lost
         return False
+
+
+async def _unheard(_old: str, _new: str) -> None:
+    """Nobody wants to be told."""
 
 
 def _draw() -> str:

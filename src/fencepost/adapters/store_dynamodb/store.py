@@ -5,6 +5,8 @@ call may still take effect. Nothing is sent before the first call, so a store ma
 from one event loop.
 """
 
+import contextlib
+import time
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import Self, TypeVar
 
@@ -24,7 +26,7 @@ from fencepost.core.fence import Generation
 from fencepost.core.instant import Instant
 from fencepost.core.record_set import Content
 from fencepost.core.store import Head, Order, Plan, Row
-from fencepost.ports import Beat, Enacted, HistoryRow, Inputs, Overrides, PutBack
+from fencepost.ports import Beat, Enacted, HistoryRow, Inputs, Overrides, PortError, PutBack
 from fencepost.world.reference_store import refuse_unlawful
 
 T = TypeVar("T")
@@ -45,6 +47,7 @@ class DynamoDbStore:
         self._spent = SpentRows(self._plans)
         self._telemetry = Telemetry(client)
         self._history = History(client)
+        self._roots.lost = self._note_lost
 
     @classmethod
     def open(cls, table: str, aws_region: str, *, create: bool = False) -> Self:
@@ -76,6 +79,11 @@ class DynamoDbStore:
     async def _noted(self, work: Callable[..., Awaitable[None]], *args: object) -> None:
         await self._done(work, *args)
         self._watch.wrote()
+
+    async def _note_lost(self, old: str, new: str) -> None:
+        text = f"the table was restored or copied: store {old} counts as lost"
+        with contextlib.suppress(PortError, faults.TableMissingError):
+            await self._history.note([HistoryRow("finding", "store", f"store {new}", text, time.time_ns())])
 
     async def head(self) -> Head:
         """The head, store identity included."""

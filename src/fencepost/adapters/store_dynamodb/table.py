@@ -1,25 +1,27 @@
-"""The table itself: made, described, tied to the store's identity, and judged.
+"""The table itself: made, described, known again, and judged.
 
-*Identity.* A table restored from a backup is a new table with the old items: its plans and overrides are old, and a
-reader that knew the lost one must be told so. So a store's identity is made of what was drawn when it was made, which
-stands in the items, *and* of the table's ARN and id, which AWS gives each table anew. Nothing has to be written to
-notice a restored table. A process asks for ARN and id when it starts, each five minutes, whenever the table was seen
-missing, and when it hasn't looked at the root for ten seconds. To restore under the same name the old table must go
-first, for minutes: a process that runs sees it missing, and one that was stopped finds that it hasn't looked.
+*Origin.* A table restored from a backup is a new table with the old items. Taken at its word it would give out numbers
+of plans a second time, carry out orders again, and go back to an older configuration. So the root names the table it
+was made in, by the ARN and the id that AWS gives each table anew, and whoever reads it compares. If they differ, the
+planner begins a new store in it, with an identity of its own; that is a lost store, which planner and enactors know how
+to meet. The others say until then that the store is away. Nothing is taken from a copy.
+
+A process asks for ARN and id when it starts, each five minutes, whenever the table was seen missing, and when it hasn't
+looked at the root for ten seconds. To restore under the same name the old table must go first, for minutes: a process
+that runs sees it missing, and one that was stopped finds that it hasn't looked.
 
 *Global tables.* A store needs one place where a compare-and-set is decided. In a global table with eventual consistency
 (MREC, the default) each Region decides by itself and the last writer wins: two Regions can both win. Such a table is
 refused. With strong consistency (MRSC) the trouble is gone, and everything here works on it: no transaction is used,
-which MRSC tables don't take, no TTL and no index. But identity holds the ARN, so all roles of a region must use the
-table in one and the same AWS Region. Safety at the records never rests on any replica: DNS itself is the fence, and a
-store that fell behind is a lost store, which adopts what the markers say.
+which MRSC tables don't take, no TTL and no index. But a replica has an ARN of its own, so all roles of a region must
+use the table in one and the same AWS Region, and are told so. Safety at the records never rests on any replica: DNS
+itself is the fence, and a store that fell behind is a lost store, which adopts what the markers say.
 """
 
 import asyncio
 import contextlib
 import time
 from collections.abc import Mapping, Sequence
-from hashlib import sha256
 from typing import Any, Literal
 
 from msgspec import Struct
@@ -35,7 +37,6 @@ LOOK_WHILE_MADE_S = 0.5
 DESCRIBE_EACH_S = 300.0
 DESCRIBE_AFTER_S = 10.0
 """A process that hasn't asked for so long may have slept through a restore."""
-IDENTITY_DIGITS = 16
 _KEY_HINT = "fencepost's tables have the keys pk and sk, both text; name another table under [store]"
 
 
@@ -48,14 +49,21 @@ class TableFinding(Struct, frozen=True, gc=False):
 
 
 class Described(Struct, frozen=True, gc=False):
-    """Which table this is: AWS's name of the resource and the id of this very table."""
+    """Which table this is: AWS's name of the resource, the id of this very table, and where it has replicas."""
 
     arn: str
     id: str
+    replicas: tuple[str, ...] = ()
 
-    def identity(self, drawn: str) -> str:
-        """The identity of the store that was made with ``drawn`` in it: 16 hex digits."""
-        return sha256(f"{drawn} {self.arn} {self.id}".encode()).hexdigest()[:IDENTITY_DIGITS]
+    @property
+    def origin(self) -> str:
+        """What a root names that was made in it."""
+        return f"{self.arn} {self.id}"
+
+    def replicates(self, origin: str) -> bool:
+        """Whether a root from there came by replication: the same table's replica in another AWS Region."""
+        arn = origin.partition(" ")[0].split(":")
+        return arn != self.arn.split(":") and arn[3:4] != [] and arn[3] in self.replicas
 
 
 class Table:
@@ -99,7 +107,8 @@ class Table:
             status = found.get("TableStatus")
             if status in ("ACTIVE", "UPDATING"):
                 refuse(found, self.client.where)
-                return Described(str(found.get("TableArn", "")), str(found.get("TableId", "")))
+                regions = tuple(sorted(str(one.get("RegionName")) for one in found.get("Replicas") or ()))
+                return Described(str(found.get("TableArn", "")), str(found.get("TableId", "")), regions)
             if status != "CREATING" or time.monotonic() >= deadline or not self.create:
                 raise _not_ready(str(status), self.client.where)
             await asyncio.sleep(LOOK_WHILE_MADE_S)
