@@ -11,6 +11,7 @@ import dns.rdataclass
 import dns.rdatatype
 import dns.tsigkeyring
 import dns.update
+import msgspec
 import uvloop
 from dns_scene import DOMAIN, OWNER
 from servers import KEY_NAME, KEY_SECRET, Served
@@ -19,11 +20,37 @@ from fencepost.adapters.dns_rfc2136 import Rfc2136Dns, Rfc2136Settings
 from fencepost.core.fence import Marker
 from fencepost.core.instant import SECOND
 from fencepost.core.names import marker_name
+from fencepost.core.service import Host, Service, concerned, label_of
 from fencepost.core.zone import Live
 from fencepost.ports import DnsPort
 from fencepost.world.reference_dns import ReferenceDns, ReferenceDomain
 
 T = TypeVar("T")
+
+
+def _standing(live: Live) -> Live:
+    """Without the parts that say that nothing stands there, and hosts that the endpoint has nothing to do with."""
+    services = tuple(sorted((each for each in live.services if each != Service(each.label)), key=label_of))
+    known = concerned(live.name, live.marker, services)
+    hosts = sorted((each for each in live.hosts if each != Host(each.label) and each.label in known), key=label_of)
+    return msgspec.structs.replace(live, services=services, hosts=tuple(hosts))
+
+
+def _beside(update: dns.update.UpdateMessage, live: Live) -> None:
+    """What stands beside an endpoint, as it says; names that it doesn't speak of stay as they are."""
+    for part in (*live.services, *live.hosts):
+        name = f"{part.label}.{live.name}."
+        for rtype in ("SRV", "A", "AAAA", "CNAME"):
+            update.delete(name, rtype)
+        if part.other:
+            update.add(name, 60, "CNAME", "elsewhere.example.")
+        elif isinstance(part, Service):
+            for each in part.records:
+                update.add(name, part.ttl, "SRV", f"{each.priority} {each.weight} {each.port} {each.target}.")
+        else:
+            for rtype, addresses in (("A", part.a), ("AAAA", part.aaaa)):
+                for address in addresses:
+                    update.add(name, part.ttl, rtype, address)
 
 
 class ReferenceStage:
@@ -38,7 +65,7 @@ class ReferenceStage:
 
     async def hand(self, *lives: Live) -> None:
         """As the contract says."""
-        self.domain.set(*lives)
+        self.domain.set(*map(_standing, lives))
 
     def run(self, act: Callable[[], Awaitable[T]]) -> T:
         """As the contract says."""
@@ -87,6 +114,7 @@ class ServerStage:
                 update.add(name, live.ttl, "AAAA", address)
             if live.other:
                 update.add(name, 60, "CNAME", "elsewhere.example.")
+            _beside(update, live)
         reply = await dns.asyncquery.tcp(update, "127.0.0.1", 10, self.served.port)
         assert reply.rcode() == dns.rcode.NOERROR, reply.rcode()
 

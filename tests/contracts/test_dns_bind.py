@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 from dns_contract import DnsContract
+from dns_service_contract import DnsServiceContract
 from dns_stages import ServerStage
 from servers import Served, bind
 
@@ -23,3 +24,7 @@ def stage(served: Served) -> ServerStage:
 
 class TestBind(DnsContract):
     """The suite, on BIND."""
+
+
+class TestBindServices(DnsServiceContract):
+    """SRV records beside endpoints, on BIND."""

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 from dns_contract import DnsContract
+from dns_service_contract import DnsServiceContract
 from dns_stages import ServerStage
 from servers import Served, embedded
 
@@ -23,3 +24,7 @@ def stage(served: Served) -> ServerStage:
 
 class TestEmbedded(DnsContract):
     """The suite, on :mod:`fencepost.roles.dns_server`."""
+
+
+class TestEmbeddedServices(DnsServiceContract):
+    """SRV records beside endpoints, on the embedded server."""

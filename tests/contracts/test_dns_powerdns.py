@@ -19,6 +19,7 @@ import msgspec
 import pytest
 from dns_contract import DnsContract
 from dns_scene import DOMAIN, change, standing
+from dns_service_contract import DnsServiceContract
 from dns_stages import ServerStage
 from relay import Relay
 from servers import KEY_NAME, KEY_SECRET, READER, Served, powerdns
@@ -48,6 +49,10 @@ def stage(served: Served) -> ServerStage:
 
 class TestPowerDns(DnsContract):
     """The suite, on PowerDNS."""
+
+
+class TestPowerDnsServices(DnsServiceContract):
+    """SRV records beside endpoints, on PowerDNS."""
 
 
 class TestPowerDnsAskedOneByOne(DnsContract):

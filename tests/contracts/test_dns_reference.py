@@ -3,6 +3,7 @@
 import pytest
 from dns_contract import DnsContract
 from dns_scene import Stage
+from dns_service_contract import DnsServiceContract
 from dns_stages import ReferenceStage
 
 
@@ -14,3 +15,7 @@ def stage() -> Stage:
 
 class TestReference(DnsContract):
     """The suite, on :mod:`fencepost.world.reference_dns`."""
+
+
+class TestReferenceServices(DnsServiceContract):
+    """SRV records beside endpoints, on :mod:`fencepost.world.reference_dns`."""

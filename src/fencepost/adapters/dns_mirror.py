@@ -8,15 +8,23 @@ can't say (families with different TTLs, and the data of records that aren't our
 Names that we would refuse to publish, and types that we neither write nor stumble over (RRSIG, NSEC, MX, TXT at the
 name itself), are passed over. CNAME, and NS below the apex, are kept as ``other``: beside the one no address can stand
 (RFC 1034 section 3.6.2), and below the other none is answered.
+
+SRV records at ``_service._proto.<endpoint>`` belong to that endpoint's Live, and so do its hosts
+(:mod:`fencepost.core.service`), whose names are names like all others here and may have Lives of their own: whatever
+changes at such a name puts the endpoint's Live together anew. An endpoint without any has nothing of this.
 """
 
+import re
 import socket
 from collections.abc import Iterable
 from ipaddress import IPv6Address
 
-from fencepost.core.dns_numbers import AAAA, CNAME, NS, TXT, A, Malformed, join_strings, split_strings
+from msgspec.structs import replace
+
+from fencepost.core.dns_numbers import AAAA, CNAME, NS, SRV, TXT, A, Malformed, join_strings, split_strings
 from fencepost.core.fence import Foreign, Marker
 from fencepost.core.names import MARKER_LABEL, WILDCARD_LABEL, normalise
+from fencepost.core.service import Host, Pointer, Service, claimed, concerned, endpoint_beside, label_of
 from fencepost.core.zone import Live
 
 _TYPES = frozenset((A, AAAA, TXT, CNAME, NS))
@@ -24,6 +32,8 @@ _TYPE_NAMES = {CNAME: "CNAME", NS: "NS"}
 _MARKER = b"\x0a" + MARKER_LABEL.encode()
 _WILDCARD = b"\x09" + WILDCARD_LABEL.encode()
 _CACHED_MAX = 4096
+_ODD = re.compile(rb"[^a-z0-9_*-]")
+_ESCAPE = re.compile(rb"\\([0-9]{3})")
 
 
 class OutOfStep(Exception):  # noqa: N818  a finding about ourselves
@@ -33,15 +43,17 @@ class OutOfStep(Exception):  # noqa: N818  a finding about ourselves
 class Parts:
     """One endpoint's records, taken apart: what a Live is made from. TTLs are those of the last record seen."""
 
-    __slots__ = ("a", "aaaa", "other", "ttl_a", "ttl_aaaa", "txt")
+    __slots__ = ("a", "aaaa", "other", "srv", "ttl_a", "ttl_aaaa", "ttl_srv", "txt")
 
     def __init__(self) -> None:
         self.txt: list[bytes] = []
         self.a: list[bytes] = []
         self.aaaa: list[bytes] = []
         self.other: list[tuple[int, bytes]] = []
+        self.srv: list[bytes] = []
         self.ttl_a = 0
         self.ttl_aaaa = 0
+        self.ttl_srv = 0
 
     def add(self, rtype: int, ttl: int, data: bytes) -> None:
         """One more record; one that stands already only brings its TTL (RFC 2181 section 5)."""
@@ -53,6 +65,9 @@ class Parts:
             _put(self.aaaa, data)
         elif rtype == TXT:
             _put(self.txt, data)
+        elif rtype == SRV:
+            self.ttl_srv = ttl
+            _put(self.srv, data)
         elif (rtype, data) not in self.other:
             self.other.append((rtype, data))
 
@@ -61,6 +76,8 @@ class Parts:
         try:
             if rtype in _TYPE_NAMES:
                 self.other.remove((rtype, data))
+            elif rtype == SRV:
+                self.srv.remove(data)
             else:
                 (self.a if rtype == A else self.aaaa if rtype == AAAA else self.txt).remove(data)
         except ValueError:
@@ -75,6 +92,9 @@ class Mirror:
         self.owner = owner
         self.serial = -1
         self.lives: dict[str, Live] = {}
+        self.services: dict[str, dict[str, Service]] = {}
+        """By endpoint and label: the SRV sets beside endpoints, whether or not one stands there."""
+        self._also: dict[str, None] = {}
         self._uneven: dict[str, tuple[int, int]] = {}
         self._others: dict[str, tuple[tuple[int, bytes], ...]] = {}
         self._suffix = b"".join(bytes((len(label),)) + label.encode() for label in domain.split(".")) + b"\0"
@@ -85,6 +105,9 @@ class Mirror:
         """Whether a record is one the mirror looks at."""
         if rtype == TXT:
             return owner.startswith(_MARKER)
+        if rtype == SRV:
+            second = owner[0] + 2
+            return owner[1:2] == owner[second : second + 1] == b"_" and not owner.startswith(_MARKER)
         return rtype in _TYPES and (rtype != NS or owner != self._suffix)
 
     def endpoint(self, owner: bytes) -> str | None:
@@ -122,13 +145,13 @@ class Mirror:
         if name is None:
             return
         stands = self.lives.get(name)
-        parts = Parts() if stands is None else self.parts(name)
+        parts = Parts() if stands is None and name[0] != "_" else self.parts(name)
         for rtype, ttl, data in records:
             parts.add(rtype, ttl, data)
         if stands is not None and not parts.other and stands.marker is None and owner.startswith(_MARKER):
             # The common case: the addresses came first, and only the marker is new.
-            self.lives[name] = Live(name, self._marker(parts.txt), stands.a, stands.aaaa, stands.ttl)
-            if name not in self._uneven:
+            self.lives[name] = made = Live(name, self._marker(parts.txt), stands.a, stands.aaaa, stands.ttl)
+            if name not in self._uneven and name not in self.services and claimed(made.marker) is None:
                 return
         self.put(name, parts)
 
@@ -143,7 +166,14 @@ class Mirror:
         parts.aaaa = [socket.inet_pton(socket.AF_INET6, text) for text in live.aaaa]
         parts.ttl_a, parts.ttl_aaaa = self._uneven.get(name) or (live.ttl, live.ttl)
         parts.other = list(self._others.get(name, ()))
+        if self.services and (service := self._service(name)) is not None:
+            parts.srv, parts.ttl_srv = [srv_data(each) for each in service.records], service.ttl
         return parts
+
+    def also_changed(self) -> list[str]:
+        """Endpoints that changed by what stands beside them, since this was last asked."""
+        found, self._also = list(self._also), {}
+        return found
 
     def put(self, name: str, parts: Parts) -> bool:
         """Put an endpoint together from its parts; whether that changed it."""
@@ -155,18 +185,75 @@ class Mirror:
         self._others.pop(name, None)
         if parts.other:
             self._others[name] = tuple(parts.other)
-        if marker is None and not a and not aaaa and not other:
+        live = self._with_beside(self._even(name, marker, a, aaaa, parts, other))
+        if live == Live(name):
             self.lives.pop(name, None)
-            return before is not None
-        ttl = parts.ttl_a if a else parts.ttl_aaaa if aaaa else 0
-        live = Live(name, marker, a, aaaa, ttl, other)
+        else:
+            self.lives[name] = live
+        if name.startswith(("_", "a-", "aaaa-")) and (endpoint := endpoint_beside(name)) is not None:
+            self._stands_beside(endpoint, name[: -len(endpoint) - 1], parts, other)
+        return live != (before or Live(name))
+
+    def _even(
+        self,
+        name: str,
+        marker: Marker | Foreign | None,
+        a: tuple[str, ...],
+        aaaa: tuple[str, ...],
+        parts: Parts,
+        other: tuple[str, ...],
+    ) -> Live:
+        """The Live of these records, for which one of two TTLs may have to be chosen."""
+        live = Live(name, marker, a, aaaa, parts.ttl_a if a else parts.ttl_aaaa if aaaa else 0, other)
         if a and aaaa and parts.ttl_a != parts.ttl_aaaa:
             self._uneven[name] = (parts.ttl_a, parts.ttl_aaaa)
             if live.verified():
                 # A Live has one TTL: show the one that isn't as published, so that the drift is seen and healed.
-                live = Live(name, marker, a, aaaa, parts.ttl_aaaa, other)
-        self.lives[name] = live
-        return live != before
+                return Live(name, marker, a, aaaa, parts.ttl_aaaa, other)
+        return live
+
+    def _service(self, name: str) -> Service | None:
+        """The SRV set that stands at a name."""
+        endpoint = endpoint_beside(name)
+        return self.services.get(endpoint, {}).get(name[: -len(endpoint) - 1]) if endpoint is not None else None
+
+    def _stands_beside(self, endpoint: str, label: str, parts: Parts, other: tuple[str, ...]) -> None:
+        """What stands at a name beside an endpoint has changed: so has the endpoint's Live, if it has to do with it."""
+        if label.startswith("_"):
+            records = tuple(sorted(_pointer(data) for data in parts.srv))
+            if records or other:
+                self.services.setdefault(endpoint, {})[label] = Service(
+                    label, parts.ttl_srv if records else 0, records, other
+                )
+            elif endpoint in self.services:
+                self.services[endpoint].pop(label, None)
+                if not self.services[endpoint]:
+                    del self.services[endpoint]
+        before = self.lives.get(endpoint) or Live(endpoint)
+        live = self._with_beside(before)
+        if live == before:
+            return
+        self._also[endpoint] = None
+        if live == Live(endpoint):
+            del self.lives[endpoint]
+        else:
+            self.lives[endpoint] = live
+
+    def _with_beside(self, live: Live) -> Live:
+        """With what stands beside it."""
+        services = self.services.get(live.name)
+        if services is None and claimed(live.marker) is None:
+            return replace(live, services=(), hosts=()) if live.services or live.hosts else live
+        found = tuple(sorted(services.values(), key=label_of)) if services is not None else ()
+        hosts = []
+        for label in sorted(concerned(live.name, live.marker, found)):
+            name = f"{label}.{live.name}"
+            stands = self.lives.get(name)
+            if stands is not None and (not stands.empty or stands.other):
+                ttls = set(self._uneven.get(name, (stands.ttl,)))
+                ttl = stands.ttl if len(ttls) == 1 else -1
+                hosts.append(Host(label, stands.a, stands.aaaa, ttl, stands.other))
+        return replace(live, services=found, hosts=tuple(hosts))
 
     def _marker(self, records: list[bytes]) -> Marker | Foreign | None:
         if not records:
@@ -204,6 +291,35 @@ class Mirror:
             if len(self._texts) < _CACHED_MAX:
                 self._texts[key] = found
         return found
+
+
+def _pointer(data: bytes) -> Pointer:
+    """SRV data whose target is written in full (RFC 2782 has it so, and a transfer's reader makes it so)."""
+    number = int.from_bytes
+    return Pointer(number(data[:2], "big"), number(data[2:4], "big"), number(data[4:6], "big"), _name(data[6:]))
+
+
+def srv_data(record: Pointer) -> bytes:
+    """What :func:`_pointer` has read, exactly."""
+    numbers = b"".join(number.to_bytes(2, "big") for number in record[:3])
+    return numbers + _wire(record.target)
+
+
+def _name(wire: bytes) -> str:
+    """A name as text, of which nothing is lost: bytes that no name of ours has are written ``\\DDD``."""
+    labels, at = [], 0
+    while wire[at]:
+        end = at + 1 + wire[at]
+        label = wire[at + 1 : end]
+        labels.append(_ODD.sub(lambda found: b"\\%03d" % found[0][0], label).decode())
+        at = end
+    return ".".join(labels)
+
+
+def _wire(text: str) -> bytes:
+    """What :func:`_name` has written, as on the wire."""
+    labels = [_ESCAPE.sub(lambda found: bytes((int(found[1]),)), label.encode()) for label in text.split(".") if label]
+    return b"".join([bytes((len(label),)) + label for label in labels]) + b"\0"
 
 
 def _put(records: list[bytes], data: bytes) -> None:

@@ -10,7 +10,8 @@ transfer over the same connection, before it says True; the mirror then holds wh
 one UDP question. If the reading back fails, the outcome counts as unknown, like any lost answer. From a server without
 incremental transfers (PowerDNS on a database) that would cost a whole read a write; there the names written are asked
 for one by one, and the mirror counts as up to date if the serial rose by just one, which was ours. What others write
-still costs a whole read each: a reason to take another server for a large domain.
+still costs a whole read each: a reason to take another server for a large domain. So does a write of an endpoint with SRV
+records: whether those that went are gone can't be asked where a wildcard would answer.
 
 The awkward truth: a serial that stands still says that nothing changed. A server restored from a backup may show a
 serial we know with other records. So a batch that was refused although the mirror, at the server's very serial, agrees
@@ -34,6 +35,7 @@ from fencepost.core.dns_numbers import AAAA, NOERROR, REFUSED, TXT, A
 from fencepost.core.fence import Marker
 from fencepost.core.instant import SECOND, Duration
 from fencepost.core.names import marker_name
+from fencepost.core.service import claimed
 from fencepost.core.zone import Batch, Change, Live, after, exact
 from fencepost.ports import Misconfigured, PortError, Refused, Unavailable
 from fencepost.world.reference_dns import refuse_unlawful
@@ -217,7 +219,7 @@ class Rfc2136Dns:
         """Read what a batch left behind, the cheaper way."""
         names = {change.name: None for change in batch}
         # Where nothing is left at a name, a wildcard may answer for it: absence can't be asked for.
-        asked = not any(change.content.empty for change in batch)
+        asked = not any(change.content.empty or change.content.srv or claimed(change.seen.marker) for change in batch)
         if not (self._whole_only and asked and len(self._mirror.lives) > LOOK_UP_WORTH * len(names)):
             await self._catch_up()
             return
@@ -229,6 +231,8 @@ class Rfc2136Dns:
         serial = await self._session.serial()
         for at, name in enumerate(names):
             parts = Parts()
+            if name[0] == "_":
+                parts.srv = self._mirror.parts(name).srv  # not asked for, and none of ours
             for rtype, ttl, data in (record for answer in answers[3 * at : 3 * at + 3] for record in answer):
                 parts.add(rtype, ttl, data)
             if self._mirror.put(name, parts):
@@ -280,6 +284,13 @@ def _check_written(live: Live, change: Change, doing: str) -> None:
     """
     wrote = after(live, change)
     if (live.marker, live.a, live.aaaa) == (wrote.marker, wrote.a, wrote.aaaa):
+        astray = live.astray(change.content)
+        if any(live.barred((label,)) is None for label in astray):  # what bars the others is for the enactor to tell
+            raise Unavailable(
+                f"{change.name}: the server answered NOERROR, but other records stand at {astray[0]} than were sent",
+                where=doing,
+                hint="another writer may have come right after; it is read again",
+            )
         return
     if live.marker == change.seen.marker:
         raise Refused(

@@ -16,12 +16,14 @@ from enum import Enum, auto
 
 from fencepost.adapters.dns_mirror import Mirror, Parts
 from fencepost.adapters.dns_wire import Record, read_name, soa_serial
-from fencepost.core.dns_numbers import AAAA, CNAME, NS, SOA, TXT, A, Malformed, split_strings
+from fencepost.core.dns_numbers import AAAA, CNAME, NS, SOA, SRV, TXT, A, Malformed, split_strings
 
 RECORDS_MAX = 5_000_000
 """Records in one transfer: many times the largest domain that is promised (300,000), and no more than fits in memory."""
 
 _SIZES = {A: 4, AAAA: 16}
+_NAMED = {CNAME: 0, NS: 0, SRV: 6}
+"""Types whose data end in a name, and the bytes before it. Old servers compress SRV's (RFC 2782 forbids it)."""
 
 
 class State(Enum):
@@ -87,9 +89,11 @@ class Transfer:
             old, new = self._from.lives, self._fresh.lives
             changed = [name for name, live in new.items() if old.get(name) != live]
             changed += [name for name in old if name not in new]
+            self._fresh.also_changed()  # they differ like all others
             return self._fresh, changed
         mirror = self._from
         changed = [name for name, parts in self._touched.items() if mirror.put(name, parts)]
+        changed += mirror.also_changed()
         if not self.stale:
             mirror.serial = self._newest
         return mirror, changed
@@ -154,8 +158,8 @@ class Transfer:
                 self._flush()
                 group, current = self._group, owner
                 self._owner = owner
-            if rtype in (CNAME, NS):
-                group.append((rtype, ttl, read_name(message, start, known)[0]))
+            if rtype in _NAMED:
+                group.append((rtype, ttl, _named_data(message, records[index], known)))
             else:
                 group.append((rtype, ttl, message[start:end]))
         return len(records)
@@ -175,7 +179,7 @@ class Transfer:
         name = self._named[1]
         if name is None:
             return
-        data = read_name(message, start, known)[0] if rtype in (CNAME, NS) else message[start:end]
+        data = _named_data(message, record, known) if rtype in _NAMED else message[start:end]
         if len(data) != _SIZES.get(rtype, len(data)):
             raise Malformed("an address has the wrong length")
         if rtype == TXT:
@@ -187,6 +191,16 @@ class Transfer:
             parts.remove(rtype, data)
         else:
             parts.add(rtype, ttl, data)
+
+
+def _named_data(message: bytes, record: Record, known: dict[int, bytes]) -> bytes:
+    """Data that end in a name, with that name in full and in lower case. Raises :class:`Malformed`."""
+    _, rtype, _, start, end = record
+    at = start + _NAMED[rtype]
+    name, after = read_name(message, at, known)
+    if after != end:
+        raise Malformed("data and its length differ")
+    return message[start:at] + name
 
 
 def _newer(one: int, other: int) -> bool:

@@ -57,8 +57,10 @@ class Hold(Struct, frozen=True, gc=False):
 
 
 def digest(value: Content, hold: Hold | None) -> str:
-    """Names addresses, weights, TTL and hold together, 16 hex digits."""
+    """Names addresses, weights, TTL, SRV and hold together, 16 hex digits."""
     text = f"{','.join(value.a)}|{','.join(value.aaaa)}|{','.join(map(str, value.weights))}|{value.ttl}|{hold or ''}"
+    if value.srv is not None:
+        text += f"|{value.srv}"
     return sha256(text.encode()).hexdigest()[:16]
 
 
@@ -71,6 +73,9 @@ _MARKER = re.compile(
         rf"(?: ttl={_NUMBER} a={_NUMBER})?"
     ).encode()
 )
+SERVICE = r"_[a-z0-9](?:[a-z0-9-]{0,13}[a-z0-9])?\._(?:tcp|udp|sctp|dccp)"
+"""A service and its protocol as SRV names them (RFC 2782; RFC 6335 section 5.1 gives a service name 15 characters)."""
+_SRV = re.compile(rf"srv=({SERVICE})(?::([1-9][0-9]{{0,4}}))?".encode())
 TTL_MAX = 2**31 - 1
 """RFC 2181 section 8."""
 NUMBER_PLAUSIBLE = 10**12
@@ -85,8 +90,9 @@ class Marker(Struct, frozen=True, gc=False):
 
     ``store`` is four hex digits of the identity of the store whose plan this is. ``writes`` counts the writes, for
     audit; no promise needs it. ``content`` rides along when a hold stands (so that it outlives the store) or when
-    weights differ (so that a name server can draw by them); else it is None and the records themselves are all there is
-    to know.
+    weights differ (so that a name server can draw by them), and always for an endpoint with SRV records: the marker then
+    says which of the records beside the endpoint are ours, to be put right or taken away. Else it is None and the
+    records themselves are all there is to know.
     """
 
     owner: str
@@ -100,7 +106,7 @@ class Marker(Struct, frozen=True, gc=False):
     @classmethod
     def of(cls, owner: str, store: str, generation: Generation, value: Content, hold: Hold | None, writes: int) -> Self:
         """The marker that belongs beside ``value``."""
-        carried = value if hold is not None or value.weights else None
+        carried = value if hold is not None or value.weights or value.srv is not None else None
         return cls(owner, store, generation, digest(value, hold), writes, hold, carried)
 
     def encode(self) -> tuple[bytes, ...]:
@@ -115,7 +121,12 @@ class Marker(Struct, frozen=True, gc=False):
             return (head.encode(),)
         packed = pack(self.content)
         head += f" ttl={self.content.ttl} a={len(self.content.a)}"
-        return (head.encode(), *(packed[at : at + _STRING_MAX] for at in range(0, len(packed), _STRING_MAX)))
+        strings = [packed[at : at + _STRING_MAX] for at in range(0, len(packed), _STRING_MAX)]
+        srv = self.content.srv
+        if srv is not None:
+            port = f":{srv.ports[0]}" if len(srv.ports) == 1 else ""
+            strings.insert(0, f"srv={srv.service}{port}".encode())
+        return (head.encode(), *strings)
 
     @classmethod
     def parse(cls, strings: tuple[bytes, ...]) -> Self | None:
@@ -132,14 +143,8 @@ class Marker(Struct, frozen=True, gc=False):
         hold = Hold(kind.decode(), int(hold_id), int(until)) if kind else None  # type: ignore[arg-type]
         carried = None
         if ttl is not None:
-            packed = b"".join(strings[1:])
-            if any(len(string) != _STRING_MAX for string in strings[1:-1]) or b"" in strings[1:]:
-                return None
-            if int(ttl) > TTL_MAX:
-                return None
-            try:
-                carried = unpack(packed, v4=int(v4), ttl=int(ttl))
-            except ValueError:
+            carried = _carried(strings[1:], int(v4), int(ttl))
+            if carried is None:
                 return None
         elif len(strings) > 1:
             return None
@@ -152,6 +157,20 @@ class Marker(Struct, frozen=True, gc=False):
             hold,
             carried,
         )
+
+
+def _carried(strings: tuple[bytes, ...], v4: int, ttl: int) -> Content | None:
+    """The content in a marker's further strings; None if it is none. A service, if there is one, comes first."""
+    service, port = "", 0
+    srv = _SRV.fullmatch(strings[0]) if strings else None
+    if srv is not None:
+        service, port, strings = srv[1].decode(), int(srv[2] or 0), strings[1:]
+    if any(len(string) != _STRING_MAX for string in strings[:-1]) or b"" in strings or ttl > TTL_MAX:
+        return None
+    try:
+        return unpack(b"".join(strings), v4=v4, ttl=ttl, service=service, port=port)
+    except ValueError:
+        return None
 
 
 def plausible(generation: Generation, planned: int, now: Instant) -> bool:

@@ -3,10 +3,10 @@
 ===========================  ==========================================================================================
 what stands                  verdict
 ===========================  ==========================================================================================
-another's marker or records  FOREIGN: write nothing, say so
+another's marker or records  FOREIGN: write nothing, say so; also where the row's service is another's
 marker older than the row    WRITE the row
 no marker                    WRITE the row if the name is empty or holds a set of ours; else ASK a person to adopt it
-marker equal, same digest    DONE; or HEAL records that drifted
+marker equal, same digest    DONE; or HEAL records that drifted, SRV records and their hosts too
 marker newer, or equal with  LEAVE it to the planner, which adopts it; but HEAL a hold from its marker's content, and
 another digest               anything at exactly the generation and digest that the local file remembers
 row unknown, or contested    LEAVE; HEAL as above
@@ -91,8 +91,28 @@ def judge(pair: Pair, owner: str) -> Judgement:
     if stale(marker, row):
         return write(live, row, owner)
     if same(marker, row):
-        return DONE if live.holds(row.content) else write(live, row, owner, heal=True)
+        return mend(live, row, owner)
     return restore(pair, marker, "the marker is newer than the newest row: the planner adopts it")
+
+
+def mend(live: Live, row: Row, owner: str) -> Judgement:
+    """What stands is the row's by its marker: heal what isn't as it says.
+
+    Beside a CNAME nothing can be written, so if that alone is wrong it is told and not tried for ever.
+    """
+    value = row.content
+    if live.holds(value):
+        return DONE
+    return hindered(live, value) or write(live, row, owner, heal=True)
+
+
+def hindered(live: Live, value: Content) -> Judgement | None:
+    """The verdict where only records beside the endpoint are astray, and none of them can be put right."""
+    astray = live.astray(value)
+    bar = live.barred(astray)
+    if bar is None or not live.verified() or any(live.barred((label,)) is None for label in astray):
+        return None
+    return Judgement(Kind.FOREIGN, why=f"a {bar[1]} record stands at {bar[0]}.{live.name}")
 
 
 def stale(marker: Marker, row: Row) -> bool:
@@ -128,7 +148,10 @@ def restore(pair: Pair, marker: Marker, why: str) -> Judgement:
     """
     live, known = pair.live, pair.remembered
     if live.verified():
-        return Judgement(Kind.LEAVE, why=why)
+        if live.holds(live.content()):
+            return Judgement(Kind.LEAVE, why=why)
+        if (told := hindered(live, live.content())) is not None:
+            return told
     value = None
     if withdraws(marker):
         value = NOTHING
@@ -166,6 +189,8 @@ def write(live: Live, row: Row, owner: str, *, heal: bool = False) -> Judgement:
     """
     if lacks_family(row.content, row.families) and not row.withdrawn:
         return Judgement(Kind.LEAVE, why="refused: the row has no address in a published family")
+    if strange := live.strange_service(row.content):
+        return Judgement(Kind.FOREIGN, why=strange)
     if not row.writable(owner):
         return Judgement(Kind.LEAVE, why="refused: no marker can say the row's addresses, TTL and hold")
     old = live.marker if isinstance(live.marker, Marker) else None

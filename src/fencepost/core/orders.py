@@ -13,7 +13,8 @@ import ipaddress
 import re
 
 from fencepost.core.instant import DAY, SECOND
-from fencepost.core.record_set import Content, content, is_canonical
+from fencepost.core.fence import SERVICE
+from fencepost.core.record_set import Content, again, is_canonical
 from fencepost.core.store import Order
 
 UNTIL_MOST_S = 2**33
@@ -43,7 +44,7 @@ def faults(order: Order) -> tuple[str, ...]:
     found = [fault for name in ("id", "by", "reason") for fault in text_faults(name, getattr(order, name))]
     if order.kind == "rollback":
         found += content_faults(order.content)
-    elif not order.content.empty or order.content.weights or order.content.ttl:
+    elif not order.content.empty or order.content.weights or order.content.ttl or order.content.srv is not None:
         found.append(f"content: a {order.kind} has none")
     if order.kind in ("rollback", "withdraw"):
         if not 0 <= order.until_s < UNTIL_MOST_S:
@@ -74,41 +75,49 @@ def content_faults(value: Content) -> list[str]:
         found.append(f"content.ttl: {shown(value.ttl)} is not from 1 to {TTL_MOST_S} (seconds)")
     for version, field, texts in ((4, "a", value.a), (6, "aaaa", value.aaaa)):
         found += [f"content.{field}: {fault}" for text in texts if (fault := address_fault(text, version))]
-    if value.weights and len(value.weights) != len(value.addresses):
+    if value.srv is not None and not re.fullmatch(SERVICE, value.srv.service):
+        found.append(f'content.srv.service: {shown(value.srv.service)} is none, like "_http._tcp"')
+    if value.srv is not None and len(value.srv.ports) not in (1, len(value.addresses)):
+        found.append(f"content.srv.ports: {len(value.srv.ports)} for {len(value.addresses)} addresses")
+    elif value.weights and len(value.weights) != len(value.addresses):
         found.append(f"content.weights: {len(value.weights)} for {len(value.addresses)} addresses")
     elif not found:
         try:
             ordered = is_canonical(value)
         except ValueError as error:
-            return [f"content.weights: {error}"]
+            return [f"content.{'srv' if str(error).startswith('port') else 'weights'}: {error}"]
         if not ordered:
-            found.append("content: addresses stand in numeric order, each once, and equal weights are left out")
+            found.append(
+                "content: addresses stand in numeric order, each once; equal weights are left out, of equal ports all but one"
+            )
     return found
 
 
 def canonical(value: Content) -> Content:
     """A content in the one order contents have, if that changes nothing of what it says; else as it is, faults and all.
 
-    Repeats are merged where no weights are given; with weights they contradict each other.
+    Repeats are merged where no weights are given; with weights, or ports, they contradict each other.
     """
     try:
         versions = [ipaddress.ip_address(text).version for text in value.addresses]
-        weights = value.weights or (1,) * len(versions)
-        made = content(dict(zip(value.addresses, weights, strict=True)), value.ttl)
+        made = again(value)
     except ValueError:
         return value
     if versions != [4] * len(value.a) + [6] * len(value.aaaa):
         return value
-    return value if value.weights and len(made.addresses) != len(value.addresses) else made
+    tells = value.weights or (value.srv is not None and len(value.srv.ports) > 1)
+    return value if tells and len(made.addresses) != len(value.addresses) else made
 
 
 def change_bytes(value: Content) -> int:
     """The least that an UPDATE takes which replaces so many addresses by as many: 12 bytes and the address a record.
 
-    The old and the new marker's packed content is in it: 5 or 17 bytes an address, in base64.
+    The old and the new marker's packed content is in it: 5 or 17 bytes an address, in base64. A service takes a SRV
+    record an address (18 bytes, the label and the domain, uncompressed) and the host's own (its label and the address).
     """
     v4, v6 = len(value.a), len(value.aaaa)
-    return 2 * (16 * v4 + 28 * v6 + 4 * -(-(5 * v4 + 17 * v6) // 3))
+    beside = 0 if value.srv is None else 64 * v4 + 128 * v6
+    return 2 * (16 * v4 + 28 * v6 + 4 * -(-(5 * v4 + 17 * v6) // 3)) + beside
 
 
 def address_fault(text: str, version: int) -> str:

@@ -7,7 +7,7 @@ else.
 
 from fencepost.core.fence import NEVER, Foreign, Generation, Hold, Marker
 from fencepost.core.instant import SECOND, Instant
-from fencepost.core.record_set import Content
+from fencepost.core.record_set import Content, content, ports_of
 from fencepost.core.store import Row
 from fencepost.core.zone import Change, Live
 
@@ -23,11 +23,16 @@ def repair(
     """
     if isinstance(live.marker, Foreign) or (live.marker is not None and live.marker.owner != owner):
         raise ValueError(f"{live.name} belongs to another owner: {live.marker.owner or 'unknown'}")
-    kept = Content(value.a or live.a, value.aaaa or live.aaaa, value.weights, value.ttl)
+    kept = Content(value.a or live.a, value.aaaa or live.aaaa, value.weights, value.ttl, value.srv)
     if kept.empty:
         raise ValueError("a repair needs at least one address")
     if (kept.a, kept.aaaa) != (value.a, value.aaaa):
         kept = Content(kept.a, kept.aaaa, (), value.ttl)
+        if value.srv is not None:
+            others = {each: value.srv.ports[0] for each in kept.addresses}
+            kept = content(kept.addresses, value.ttl, value.srv.service, others | ports_of(live.content()) | ports_of(value))
+    if strange := live.strange_service(kept):
+        raise ValueError(strange)
     stood = live.marker.generation if live.marker is not None else NEVER
     known = row.generation if row is not None else NEVER
     epoch = max(max(stood.epoch, known.epoch) + 1, now // SECOND)

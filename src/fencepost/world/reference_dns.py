@@ -8,6 +8,8 @@ passes.
 
 from collections.abc import Awaitable, Callable, Collection, Iterable
 
+from msgspec.structs import replace
+
 from fencepost.core.instant import MILLISECOND, Duration
 from fencepost.core.names import in_domain, marker_name
 from fencepost.core.zone import Batch, Live, transact
@@ -58,12 +60,10 @@ class ReferenceDomain:
     def set(self, *lives: Live) -> None:
         """Put endpoints as they are to stand, unfenced: another writer's hand."""
         for live in lives:
-            if live.marker is None and live.empty and not live.other:
+            if live == Live(live.name, ttl=live.ttl):
                 self.lives.pop(live.name, None)
             else:
-                self.lives[live.name] = Live(
-                    live.name, live.marker, live.a, live.aaaa, 0 if live.empty else live.ttl, live.other
-                )
+                self.lives[live.name] = replace(live, ttl=0 if live.empty else live.ttl)
         self.serial += 1
 
 

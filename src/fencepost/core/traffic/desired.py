@@ -4,13 +4,33 @@ Nothing else may enter, or two planners with the same snapshot would make differ
 ever. A pool that has no row yet, or serves nobody in a published family, asks for nothing: what stands stays.
 """
 
+from collections.abc import Mapping
+
+from msgspec import Struct
+
 from fencepost.core.record_set import content
 from fencepost.core.store import Wanted
 from fencepost.core.traffic.membership import SERVING, Membership
 
 
-def desired(records: tuple[str, ...], ttl_s: int, row: Membership | None) -> Wanted | None:
-    """What an endpoint publishing ``records`` ("A", "AAAA") with this TTL should answer; None if it can't be told."""
+class Offer(Struct, frozen=True):
+    """The service that an endpoint asks SRV records for, ``_http._tcp``: the port of each address that has its own.
+
+    ``port`` is that of all others.
+    """
+
+    service: str
+    port: int
+    ports: Mapping[str, int] = {}
+
+
+def desired(
+    records: tuple[str, ...], ttl_s: int, row: Membership | None, offer: Offer | None = None
+) -> Wanted | None:
+    """What an endpoint publishing ``records`` ("A", "AAAA") with this TTL should answer; None if it can't be told.
+
+    With an ``offer``, by SRV records too.
+    """
     if row is None:
         return None
     weights = {
@@ -19,7 +39,10 @@ def desired(records: tuple[str, ...], ttl_s: int, row: Membership | None) -> Wan
         if member.state in SERVING and ("AAAA" if ":" in member.key else "A") in records
     }
     families = ("4" if "A" in records else "") + ("6" if "AAAA" in records else "")
-    made = content(weights, ttl_s)
+    if offer is None:
+        made = content(weights, ttl_s)
+    else:
+        made = content(weights, ttl_s, offer.service, {key: offer.ports.get(key, offer.port) for key in weights})
     if ("4" in families and not made.a) or ("6" in families and not made.aaaa):
         return None
     return Wanted(made, families, row.shift_since, latest_move(row))

@@ -161,7 +161,7 @@ def gathered_at(standing: Standing, gather: Duration) -> Instant:
     if wanted is None or row is None or standing.orders or not wanted.shift_since or needs_adoption(standing):
         return 0
     new, old = wanted.content, row.content
-    shifts = (new.a, new.aaaa, new.ttl) == (old.a, old.aaaa, old.ttl)
+    shifts = (new.a, new.aaaa, new.ttl, new.srv) == (old.a, old.aaaa, old.ttl, old.srv)
     return max(wanted.shift_since, row.made_at) + gather if shifts and row.hold is None else 0
 
 
@@ -336,6 +336,8 @@ def difference(old: Row | None, new: Row, wanted: Wanted | None) -> str:
         return f"{old.hold.kind} released"
     if (old.content.a, old.content.aaaa) != (new.content.a, new.content.aaaa):
         return moved(old.content.addresses, new.content.addresses, back=why.startswith("brings back"))
+    if old.content.srv != new.content.srv:
+        return f"SRV records {old.content.srv or 'none'} -> {new.content.srv or 'none'}"
     if old.content.weights != new.content.weights:
         return "a shift of weights"
     if old.content.ttl != new.content.ttl:
