@@ -204,10 +204,11 @@ class DnsServiceContract:
             value = offered({"192.0.2.1": 1, "192.0.2.2": 1})
             assert await port.commit((wish(port.live(name), 1, value),))
             await port.read()
-            for service, host in ((Service(HTTP, other=("CNAME",)), None), (None, Host("a-192-0-2-2", other=("CNAME",)))):
-                await stage.hand(
-                    altered(port.live(name), (service,) if service else (), (host,) if host else ())
-                )
+            for service, host in (
+                (Service(HTTP, other=("CNAME",)), None),
+                (None, Host("a-192-0-2-2", other=("CNAME",))),
+            ):
+                await stage.hand(altered(port.live(name), (service,) if service else (), (host,) if host else ()))
                 await port.read()
                 verdict = judged(port.live(name), 1, value)
                 label = service.label if service else "a-192-0-2-2"

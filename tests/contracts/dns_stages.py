@@ -38,7 +38,8 @@ def _standing(live: Live) -> Live:
 
 def _beside(update: dns.update.UpdateMessage, live: Live) -> None:
     """What stands beside an endpoint, as it says; names that it doesn't speak of stay as they are."""
-    for part in (*live.services, *live.hosts):
+    parts: tuple[Service | Host, ...] = (*live.services, *live.hosts)
+    for part in parts:
         name = f"{part.label}.{live.name}."
         for rtype in ("SRV", "A", "AAAA", "CNAME"):
             update.delete(name, rtype)

@@ -10,8 +10,8 @@ transfer over the same connection, before it says True; the mirror then holds wh
 one UDP question. If the reading back fails, the outcome counts as unknown, like any lost answer. From a server without
 incremental transfers (PowerDNS on a database) that would cost a whole read a write; there the names written are asked
 for one by one, and the mirror counts as up to date if the serial rose by just one, which was ours. What others write
-still costs a whole read each: a reason to take another server for a large domain. So does a write of an endpoint with SRV
-records: whether those that went are gone can't be asked where a wildcard would answer.
+still costs a whole read each: a reason to take another server for a large domain. So does a write of an endpoint with
+SRV records: whether those that went are gone can't be asked where a wildcard would answer.
 
 The awkward truth: a serial that stands still says that nothing changed. A server restored from a backup may show a
 serial we know with other records. So a batch that was refused although the mirror, at the server's very serial, agrees

@@ -25,6 +25,7 @@ from fencepost.core.store import Order, Row
 from fencepost.core.traffic.desired import desired
 from fencepost.core.zone import Live
 from fencepost.ports import Misconfigured, Refused
+from fencepost.settings.core_settings import offer
 
 SHOWN_MOST = 8
 
@@ -167,7 +168,7 @@ def ours(live: Live, row: Row | None, owner: str) -> bool:
 def wanted(found: Preview, name: str) -> Content | None:
     """What the inputs ask of an endpoint now."""
     each = next(each for each in found.region.endpoints if each.name == name)
-    asked = desired(each.records, each.ttl_s, found.after.get(each.pool))
+    asked = desired(each.records, each.ttl_s, found.after.get(each.pool), offer(found.region, each))
     return asked.content if asked is not None else None
 
 

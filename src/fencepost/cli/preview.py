@@ -32,6 +32,7 @@ from fencepost.roles.load_balancer import LoadBalancers, PoolPass
 from fencepost.roles.planner import PlannerHands
 from fencepost.settings import Region
 from fencepost.settings.changes import changes, too_much
+from fencepost.settings.core_settings import offer
 
 
 class ReadOnly:
@@ -185,7 +186,7 @@ def held_in(
         theirs = marker is not None and marker.owner != region.owner
         if hold is None or each is None or name in ends or theirs:
             continue
-        wanted = desired(each.records, each.ttl_s, after.get(each.pool))
+        wanted = desired(each.records, each.ttl_s, after.get(each.pool), offer(region, each))
         found[name] = Held(hold, wanted.content if wanted else None)
     return found
 

@@ -4,6 +4,7 @@ It needs region.toml and the provider, and nothing else: no planner, no enactor,
 until it is resumed, and heals if somebody empties it, for its marker carries it.
 """
 
+import ipaddress
 import os
 import time
 from typing import NamedTuple
@@ -16,10 +17,14 @@ from fencepost.cli.terminal import note
 from fencepost.core import repair as core
 from fencepost.core.fence import Generation, Marker
 from fencepost.core.instant import SECOND
-from fencepost.core.record_set import Content, content
+from fencepost.core.record_set import Content, ports_of
+from fencepost.core.service import claimed
 from fencepost.core.store import Row
+from fencepost.core.traffic.desired import Offer, offered
 from fencepost.core.zone import Change, Live, withdraws
 from fencepost.ports import Misconfigured, PortError, Refused, Unavailable
+from fencepost.settings.core_settings import offer
+from fencepost.settings.schema import Endpoint
 
 TRIES = 5
 """A write refused because something had changed is read again and made again this often."""
@@ -139,7 +144,8 @@ def chosen(talk: Talk, live: Live, row: Row | None, addresses: tuple[str, ...]) 
     ttl = endpoint.ttl_s if endpoint else live.ttl or talk.region.dns.ttl_s
     if addresses:
         try:
-            return Source(content(list(addresses), ttl), Generation(), "as you said")
+            weights = {str(ipaddress.ip_address(each)): 1 for each in addresses}
+            return Source(offered(weights, ttl, service_of(talk, live, endpoint)), Generation(), "as you said")
         except ValueError as error:
             raise Refused(str(error), where="--address") from None
     known = remembered(talk, live.name)
@@ -155,6 +161,14 @@ def chosen(talk: Talk, live: Live, row: Row | None, addresses: tuple[str, ...]) 
             hint=f"fencepost repair {live.name} --address 192.0.2.10 --address 192.0.2.11    (yours)",
         )
     return max(known, key=lambda each: each.generation)
+
+
+def service_of(talk: Talk, live: Live, endpoint: Endpoint | None) -> Offer | None:
+    """What the file asks of SRV records beside it; of an endpoint that it doesn't have, what the marker says."""
+    if endpoint is not None:
+        return offer(talk.region, endpoint)
+    value = claimed(live.marker)
+    return None if value is None or value.srv is None else Offer(value.srv.service, value.srv.ports[0], ports_of(value))
 
 
 def remembered(talk: Talk, name: str) -> list[Source]:

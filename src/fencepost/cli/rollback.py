@@ -83,6 +83,8 @@ def other_change(live: Live, then: Content) -> str:
     if live.ttl and live.ttl != then.ttl:
         return f"ttl {live.ttl} -> {then.ttl}"
     now = live.marker.content if isinstance(live.marker, Marker) else None
+    if (had := now.srv if now is not None else None) != then.srv:
+        return f"SRV {had or 'none'} -> {then.srv or 'none'}"
     old, new = now.weights if now is not None else (), then.weights
     if old == new:
         return "the same records, now held so"

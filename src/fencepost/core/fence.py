@@ -90,8 +90,8 @@ class Marker(Struct, frozen=True, gc=False):
 
     ``store`` is four hex digits of the identity of the store whose plan this is. ``writes`` counts the writes, for
     audit; no promise needs it. ``content`` rides along when a hold stands (so that it outlives the store) or when
-    weights differ (so that a name server can draw by them), and always for an endpoint with SRV records: the marker then
-    says which of the records beside the endpoint are ours, to be put right or taken away. Else it is None and the
+    weights differ (so that a name server can draw by them), and always for an endpoint with SRV records: the marker
+    then says which of the records beside the endpoint are ours, to be put right or taken away. Else it is None and the
     records themselves are all there is to know.
     """
 

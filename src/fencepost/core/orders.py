@@ -12,8 +12,8 @@ takes what stands to know; whoever reads that asks.
 import ipaddress
 import re
 
-from fencepost.core.instant import DAY, SECOND
 from fencepost.core.fence import SERVICE
+from fencepost.core.instant import DAY, SECOND
 from fencepost.core.record_set import Content, again, is_canonical
 from fencepost.core.store import Order
 

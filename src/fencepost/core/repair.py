@@ -5,6 +5,8 @@ it before its release. In October 2025 the repair tools assumed a working enacto
 else.
 """
 
+from msgspec import structs
+
 from fencepost.core.fence import NEVER, Foreign, Generation, Hold, Marker
 from fencepost.core.instant import SECOND, Instant
 from fencepost.core.record_set import Content, content, ports_of
@@ -29,10 +31,11 @@ def repair(
     if (kept.a, kept.aaaa) != (value.a, value.aaaa):
         kept = Content(kept.a, kept.aaaa, (), value.ttl)
         if value.srv is not None:
-            others = {each: value.srv.ports[0] for each in kept.addresses}
-            kept = content(kept.addresses, value.ttl, value.srv.service, others | ports_of(live.content()) | ports_of(value))
-    if strange := live.strange_service(kept):
-        raise ValueError(strange)
+            others = dict.fromkeys(kept.addresses, value.srv.ports[0])
+            others |= ports_of(live.content()) | ports_of(value)
+            kept = content(kept.addresses, value.ttl, value.srv.service, others)
+    if live.strange_service(kept):
+        kept = structs.replace(kept, srv=None)  # the addresses come first; a stranger's SRV records stay a stranger's
     stood = live.marker.generation if live.marker is not None else NEVER
     known = row.generation if row is not None else NEVER
     epoch = max(max(stood.epoch, known.epoch) + 1, now // SECOND)

@@ -17,7 +17,17 @@ from msgspec.structs import replace
 
 from fencepost.core.fence import Foreign, Marker, digest
 from fencepost.core.record_set import Content
-from fencepost.core.service import Host, Service, claimed, concerned, hosts_of, label_of, names_service, ours, service_of
+from fencepost.core.service import (
+    Host,
+    Service,
+    claimed,
+    concerned,
+    hosts_of,
+    label_of,
+    names_service,
+    ours,
+    service_of,
+)
 
 
 class Live(Struct, frozen=True, gc=False):
@@ -49,10 +59,13 @@ class Live(Struct, frozen=True, gc=False):
             return Content(self.a, self.aaaa, (), self.ttl)
         return Content(self.a, self.aaaa, carried.weights, self.ttl, carried.srv)
 
+    def answers(self, value: Content) -> bool:
+        """Whether addresses and TTL are exactly ``value``'s (weights ride in the marker, not here)."""
+        return self.a == value.a and self.aaaa == value.aaaa and (self.ttl == value.ttl or value.empty)
+
     def holds(self, value: Content) -> bool:
-        """Whether the records are exactly ``value``'s (weights ride in the marker, not here), those beside too."""
-        alike = self.a == value.a and self.aaaa == value.aaaa and (self.ttl == value.ttl or value.empty)
-        return alike and (value.srv is None or not self.astray(value))
+        """Whether the records are exactly ``value``'s, those beside too."""
+        return self.answers(value) and (value.srv is None or not self.astray(value))
 
     def service(self, label: str) -> Service:
         """What stands at a service's name; ``Service(label)`` where there is nothing."""
@@ -69,10 +82,8 @@ class Live(Struct, frozen=True, gc=False):
 
     def barred(self, labels: tuple[str, ...]) -> tuple[str, str] | None:
         """The first of these labels where a record type stands beside which nothing can be written, and the type."""
-        for each in (*self.services, *self.hosts):
-            if each.other and each.label in labels:
-                return each.label, each.other[0]
-        return None
+        parts: tuple[Service | Host, ...] = (*self.services, *self.hosts)
+        return next(((each.label, each.other[0]) for each in parts if each.other and each.label in labels), None)
 
     def strange_service(self, value: Content) -> str:
         """Why the name of ``value``'s service isn't ours to take; "" if it is, or it has none.

@@ -27,6 +27,7 @@ from fencepost.roles.configuration import Running
 from fencepost.roles.domains import Domains
 from fencepost.roles.history import note
 from fencepost.roles.loop import Condition, Drill, drive, first_of
+from fencepost.settings.core_settings import offer
 from fencepost.settings.schema import Endpoint
 
 log = logging.getLogger(__name__)
@@ -48,7 +49,7 @@ class PlannerHands:
         self.by_pool: dict[str, list[str]] = {}
         self.configuration = Running(copy)
         self.members: dict[str, tuple[int, Membership | None]] = {}
-        self.wanted: dict[tuple[str, tuple[str, ...], int], Wanted | None] = {}
+        self.wanted: dict[tuple[str, tuple[str, ...], int, str], Wanted | None] = {}
         self.orders: dict[str, list[Order]] = {}
         self.highest = 0
         self.dirty: set[str] = set()
@@ -163,10 +164,11 @@ class PlannerHands:
         endpoint = self.endpoints.get(name)
         if endpoint is None:
             return None
-        key = (endpoint.pool, endpoint.records, endpoint.ttl_s)
+        key = (endpoint.pool, endpoint.records, endpoint.ttl_s, endpoint.srv)
         if key not in self.wanted:
-            row = self.members.get(endpoint.pool)
-            self.wanted[key] = desired(endpoint.records, endpoint.ttl_s, row[1] if row else None)
+            row, loaded = self.members.get(endpoint.pool), self.configuration.loaded
+            asked = offer(loaded.region, endpoint) if loaded is not None else None
+            self.wanted[key] = desired(endpoint.records, endpoint.ttl_s, row[1] if row else None, asked)
         return self.wanted[key]
 
     async def survey(self) -> Surveyed:

@@ -4,7 +4,7 @@ import ipaddress
 
 from fencepost.settings import units
 from fencepost.settings.mistakes import Notes
-from fencepost.settings.schema import Pool, Region
+from fencepost.settings.schema import Endpoint, Pool, Region
 
 TTL_LONG_S = 300
 """Callers keep a dead address for up to a TTL; past five minutes most of an incident is the caches'."""
@@ -63,16 +63,35 @@ def _pool(region: Region, pool: Pool, notes: Notes) -> None:
                 "there it means themselves"
             )
             notes.odd(inner[0].line, text)
-    if region.dns.provider == "rfc2136" and len({target.counts for target in pool.targets}) > 1:
-        text = f"{region.dns.server} answers all addresses alike: weights of pool {pool.name} count for the limits only"
-        notes.odd(pool.line, text)
+    mine = [endpoint for endpoint in region.endpoints if endpoint.pool == pool.name]
     if region.dns.provider == "rfc2136":
-        _many(pool, notes)
+        _weights(region, pool, mine, notes)
+        _many(pool, any(endpoint.srv for endpoint in mine), notes)
 
 
-def _many(pool: Pool, notes: Notes) -> None:
+def _weights(region: Region, pool: Pool, endpoints: list[Endpoint], notes: Notes) -> None:
+    """What weights are worth on a server that answers all addresses alike."""
+    if len({target.counts for target in pool.targets}) < 2:
+        return
+    plain = [endpoint for endpoint in endpoints if not endpoint.srv]
+    head = f"{region.dns.server} answers all addresses alike: weights of pool {pool.name}"
+    if plain or not endpoints:
+        where = f" at {plain[0].name}" if len(plain) < len(endpoints) else ""
+        notes.odd(pool.line, f'{head} count for the limits only{where}; srv = "_http._tcp" gives them in SRV records')
+    else:
+        services = ", ".join(sorted({endpoint.srv for endpoint in endpoints}))
+        notes.odd(pool.line, f"{head} reach those callers alone that ask for SRV records ({services})")
+
+
+def _many(pool: Pool, srv: bool, notes: Notes) -> None:
     families = [ipaddress.ip_address(target.address).version for target in pool.targets]
     most = max(families.count(4), families.count(6))
+    if most <= RECORDS_BIND_TAKES < len(families) and srv:
+        text = (
+            f"pool {pool.name} has {len(families)} addresses, each with a SRV record, and BIND takes "
+            f"{RECORDS_BIND_TAKES} records of a type at a name: raise its max-records-per-type, or make two endpoints"
+        )
+        notes.odd(pool.line, text)
     if most > RECORDS_BIND_TAKES:
         text = (
             f"pool {pool.name} has {most} addresses of one family, and BIND takes {RECORDS_BIND_TAKES} records "

@@ -1,11 +1,12 @@
 """From region.toml to the settings that the deciders take. What the file doesn't name keeps their defaults."""
 
+from fencepost.core.traffic.desired import Offer
 from fencepost.core.traffic.hysteresis import HealthSettings
 from fencepost.core.traffic.limits import SafetySettings
 from fencepost.core.traffic.load_balancer import PoolSettings
 from fencepost.core.traffic.membership import Mode
 from fencepost.core.traffic.membership import Target as Listed
-from fencepost.settings.schema import Pool, Region, Safety
+from fencepost.settings.schema import Endpoint, Pool, Region, Safety
 from fencepost.settings.units import NS
 
 EXIT_PPM = SafetySettings().exit_ppm
@@ -35,6 +36,17 @@ def pool_settings(region: Region, pool: Pool) -> PoolSettings:
     return PoolSettings(
         pool.name, health_settings(pool), safety_settings(pool.safety), Mode(region.mode), region.dns.gather_ns
     )
+
+
+def offer(region: Region, endpoint: Endpoint) -> Offer | None:
+    """Give the service that an endpoint's addresses are offered under by SRV records; None if it has none.
+
+    A target is reached at its own port if it has one, else at the port of its pool's probe.
+    """
+    pool = next((each for each in region.pools if endpoint.srv and each.name == endpoint.pool), None)
+    if pool is None:
+        return None
+    return Offer(endpoint.srv, pool.probe.url.port, {each.address: each.port for each in pool.targets if each.port})
 
 
 def listed_targets(pool: Pool) -> tuple[Listed, ...]:

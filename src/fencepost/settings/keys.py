@@ -57,6 +57,7 @@ ENDPOINT = (
     Key("ttl", values.ttl, None),
     Key("records", values.records, None),
     Key("weighted", values.boolean, False),
+    Key("srv", values.service, None),
 )
 
 TABLES: dict[str, tuple[Key, ...]] = {

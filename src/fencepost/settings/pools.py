@@ -210,7 +210,9 @@ class _EndpointReader:
         if not domain and self.domains:
             self._outside(name, (*path, "name"))
         ttl = fields["ttl"] if "ttl" in fields.given else ttl_s
-        return Endpoint(name, domain, pool, ttl, records, self.lines.of((*path, "name")), fields["weighted"])
+        return Endpoint(
+            name, domain, pool, ttl, records, self.lines.of((*path, "name")), fields["weighted"], fields["srv"] or ""
+        )
 
     def _name(self, fields: Fields, path: Path) -> str | None:
         if "name" not in fields.given:

@@ -19,7 +19,7 @@ class Provider(NamedTuple):
     """One provider. ``options`` are its own keys of text, ``secrets`` those that say where a secret is to be found.
 
     ``must`` names those of them that have to be given, each with an example. ``room`` is what one transaction holds,
-    ``weighted`` whether it has weighted record sets.
+    ``weighted`` whether it has weighted record sets, ``srv`` whether its adapter keeps SRV records beside an endpoint.
     """
 
     label: str
@@ -29,11 +29,12 @@ class Provider(NamedTuple):
     must: Mapping[str, str] = {}
     room: Room = Room()
     weighted: bool = False
+    srv: bool = False
 
 
 PROVIDERS = {
-    "embedded": Provider("the embedded server", "fencepost.assembly.rfc2136"),
-    "rfc2136": Provider("RFC 2136", "fencepost.assembly.rfc2136"),
+    "embedded": Provider("the embedded server", "fencepost.assembly.rfc2136", srv=True),
+    "rfc2136": Provider("RFC 2136", "fencepost.assembly.rfc2136", srv=True),
     "route53": Provider(
         "Route 53",
         "fencepost.adapters.dns_route53",

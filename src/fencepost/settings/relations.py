@@ -12,6 +12,7 @@ from fencepost.settings.mistakes import Notes
 from fencepost.settings.providers import PROVIDERS
 from fencepost.settings.schema import HostPort, Pool, Region, Safety, Secret
 from fencepost.settings.secret import read_secret, read_tsig_key
+from fencepost.settings.services import service_faults
 from fencepost.settings.sizes import too_big
 
 
@@ -182,9 +183,14 @@ def _endpoints(read: Read) -> None:
                 f"endpoint {endpoint.name} is weighted, and {provider.label} has no weighted record sets; leave it out"
             )
             read.notes.wrong(endpoint.line, text)
+        if endpoint.srv and not provider.srv:
+            continue
         text = too_big(endpoint, read.region.pool(endpoint.pool), provider.room)
         if text:
             read.notes.wrong(endpoint.line, text)
+    if ("dns", "provider") not in read.bad:
+        for endpoint, fault in service_faults(read.region):
+            read.notes.wrong(endpoint.line, fault)
 
 
 def _secrets(read: Read, environ: Mapping[str, str]) -> None:

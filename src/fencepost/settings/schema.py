@@ -100,6 +100,7 @@ class Endpoint(msgspec.Struct, frozen=True, gc=False):
     """A name whose address records we keep. `domain` is the DNS zone it is written in, `records` its families.
 
     `weighted` asks for Route 53's weighted record sets, which answer one address a question, in place of plain ones.
+    `srv` is the service that SRV records are kept for beside it, ``_http._tcp``, or "".
     """
 
     name: str
@@ -109,6 +110,7 @@ class Endpoint(msgspec.Struct, frozen=True, gc=False):
     records: tuple[str, ...]
     line: int
     weighted: bool = False
+    srv: str = ""
 
 
 class Dns(msgspec.Struct, frozen=True):

@@ -8,6 +8,7 @@ from functools import lru_cache
 
 from fencepost.core.fence import Generation, Hold, Marker
 from fencepost.core.record_set import Content
+from fencepost.core.service import HOST_LABEL_MAX
 from fencepost.core.traffic.room import Room, marker_characters
 from fencepost.settings.schema import Endpoint, Pool
 
@@ -29,7 +30,7 @@ def too_big(endpoint: Endpoint, pool: Pool, room: Room) -> str:
             return ""
         return (
             f"endpoint {endpoint.name} is too big: changing its {v4 + v6} addresses takes {size} bytes "
-            f"(old, new and marker), one UPDATE holds {MESSAGE_MAX}; {_SPREAD}"
+            f"(old, new{', SRV records' if endpoint.srv else ''} and marker), one UPDATE holds {MESSAGE_MAX}; {_SPREAD}"
         )
     return _over(endpoint, v4 * ("A" in endpoint.records), v6 * ("AAAA" in endpoint.records), room)
 
@@ -72,5 +73,21 @@ def update_bytes(endpoint: Endpoint, v4: int, v6: int) -> int:
     v4, v6 = v4 * ("A" in endpoint.records), v6 * ("AAAA" in endpoint.records)
     name = len(endpoint.name) if endpoint.name.startswith("*") else 0
     records = 2 * ((name + 12 + 4) * v4 + (name + 12 + 16) * v6)
-    packed = 4 * -(-(5 * v4 + 17 * v6) // 3)
+    if endpoint.srv:
+        records += service_bytes(endpoint, v4, v6)
+    ports = 2 * (v4 + v6) if endpoint.srv else 0
+    packed = 4 * -(-(5 * v4 + 17 * v6 + ports) // 3)
     return 1024 + 2 * len(endpoint.name) + records + 2 * (packed + packed // 255 + 256)
+
+
+def service_bytes(endpoint: Endpoint, v4: int, v6: int) -> int:
+    """Give the bytes that replacing all SRV records and hosts of an endpoint takes in one UPDATE.
+
+    A SRV record's target is never compressed (RFC 2782). The old set may have to be required, record by record, and is
+    deleted as one; at each old and new host both families are.
+    """
+    label, target = len(endpoint.srv) + 4, len(endpoint.name) + 2
+    four, six = 1 + len("a-255-255-255-255"), 1 + HOST_LABEL_MAX
+    pointers = v4 * (label + 16 + four + target) + v6 * (label + 16 + six + target)
+    deleted = 4 * (v4 * (four + 12) + v6 * (six + 12)) + 2 * (label + 10)
+    return 2 * pointers + deleted + v4 * (four + 12 + 4) + v6 * (six + 12 + 16)

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from fencepost.core.record_set import content
+from fencepost.core.record_set import Content, content
 from fencepost.core.store import Wanted
 from fencepost.core.traffic.membership import SERVING, Membership
 
@@ -24,9 +24,7 @@ class Offer(Struct, frozen=True):
     ports: Mapping[str, int] = {}
 
 
-def desired(
-    records: tuple[str, ...], ttl_s: int, row: Membership | None, offer: Offer | None = None
-) -> Wanted | None:
+def desired(records: tuple[str, ...], ttl_s: int, row: Membership | None, offer: Offer | None = None) -> Wanted | None:
     """What an endpoint publishing ``records`` ("A", "AAAA") with this TTL should answer; None if it can't be told.
 
     With an ``offer``, by SRV records too.
@@ -39,13 +37,20 @@ def desired(
         if member.state in SERVING and ("AAAA" if ":" in member.key else "A") in records
     }
     families = ("4" if "A" in records else "") + ("6" if "AAAA" in records else "")
-    if offer is None:
-        made = content(weights, ttl_s)
-    else:
-        made = content(weights, ttl_s, offer.service, {key: offer.ports.get(key, offer.port) for key in weights})
+    made = offered(weights, ttl_s, offer)
     if ("4" in families and not made.a) or ("6" in families and not made.aaaa):
         return None
     return Wanted(made, families, row.shift_since, latest_move(row))
+
+
+def offered(weights: Mapping[str, int], ttl_s: int, offer: Offer | None) -> Content:
+    """The content of addresses with their weights, by SRV records too if there is an offer.
+
+    Raises ``ValueError`` as :func:`~fencepost.core.record_set.content` does.
+    """
+    if offer is None:
+        return content(weights, ttl_s)
+    return content(weights, ttl_s, offer.service, {key: offer.ports.get(key, offer.port) for key in weights})
 
 
 def latest_move(row: Membership) -> str:

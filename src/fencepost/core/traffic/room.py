@@ -8,7 +8,11 @@ no provider's name. The adapter counts again, exactly, and refuses what doesn't 
 from msgspec import Struct
 
 from fencepost.core.fence import Foreign, Marker
+from fencepost.core.service import HOST_LABEL_MAX, claimed
 from fencepost.core.zone import Change
+
+SERVICE_MAX = len("_") + 15 + len("._sctp") + 2
+"""Bytes of a service's two labels (RFC 6335 section 5.1 gives its name 15 characters)."""
 
 
 class Room(Struct, frozen=True, gc=False):
@@ -76,7 +80,20 @@ def wire_size(change: Change) -> int:
     v4 = len(seen.a) + len(change.content.a)
     v6 = len(seen.aaaa) + len(change.content.aaaa)
     texts = text_size(seen.marker, name) + text_size(change.marker, name)
+    if change.content.srv is not None or claimed(seen.marker) is not None:
+        texts += service_size(change, name)
     return texts + 8 * (name + 12) + v4 * (name + 14) + v6 * (name + 26)
+
+
+def service_size(change: Change, name: int) -> int:
+    """An upper bound of the bytes that SRV records and hosts take, where a name below takes ``name`` and its label."""
+    seen, srv, old = change.seen, change.content.srv, claimed(change.seen.marker)
+    required = seen.service(srv.service).records if srv is not None else ()
+    each = name + HOST_LABEL_MAX + 12
+    pointer = name + SERVICE_MAX + 12 + 6 + each
+    hosts = 2 * len(change.content.addresses) + (2 * len(old.addresses) if old is not None else 0)
+    put = len(change.content.addresses) * (pointer + each + 16)
+    return put + hosts * each + sum(pointer + len(record.target) for record in required) + 4 * (name + SERVICE_MAX + 12)
 
 
 def text_size(marker: Marker | Foreign | None, name: int) -> int:

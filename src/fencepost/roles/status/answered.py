@@ -58,12 +58,12 @@ def left_alone(facts: Facts, name: str) -> bool:
     return not known or asked(facts, name) is not None
 
 
-def asked(facts: Facts, name: str) -> str | None:
-    """What enactors ask a person about an endpoint, if they do."""
+def asked(facts: Facts, name: str, as_verdict: str = "ask") -> str | None:
+    """What enactors ask a person about an endpoint, if they do; or why they found it to be another's ("foreign")."""
     found = None
     for _, findings in sorted((facts.store.findings if facts.store else {}).items(), reverse=True):
         verdict, why = findings.get(name, ("", ""))
-        found = why if verdict == "ask" else found
+        found = why if verdict == as_verdict else found
     return found
 
 

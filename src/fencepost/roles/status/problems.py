@@ -22,8 +22,8 @@ from fencepost.roles.status.facts import Facts, StoreFacts
 from fencepost.roles.status.kinds import Kind
 from fencepost.roles.status.running import lives, warming
 from fencepost.roles.status.ways import SPARE, way_out
-from fencepost.settings.core_settings import safety_settings
-from fencepost.settings.schema import Endpoint, Pool
+from fencepost.settings.core_settings import offer, safety_settings
+from fencepost.settings.schema import Endpoint, Pool, Region
 
 NEW_FOR: Duration = 2 * MINUTE
 """So long a target that was just listed may be without votes: checkers warm up first."""
@@ -161,7 +161,7 @@ def endpoint_problems(facts: Facts, roles: tuple[RoleStatus, ...]) -> Iterator[P
     """What is wrong with endpoints."""
     healed = lives(roles, "enactor") or not roles
     settings = {endpoint.name: endpoint for endpoint in facts.region.endpoints}
-    asks = Asks(facts.store)
+    asks = Asks(facts.store, facts.region)
     for name in endpoint_names(facts):
         live = facts.dns.lives.get(name) if facts.dns else None
         row = facts.store.rows.get(name) if facts.store else None
@@ -191,6 +191,8 @@ def endpoint_problem(
         yield problem(facts, kinds.CONTESTED, name, text, f"fencepost explain {name}", row.made_at)
     elif why := asked(facts, name):
         yield problem(facts, kinds.NEEDS_ADOPT, name, why, f"fencepost adopt {name}")
+    elif settings.srv and (why := asked(facts, name, "foreign")):
+        yield problem(facts, kinds.FOREIGN_RECORD, name, f"{why}; it is left alone", f"fencepost explain {name}")
     elif as_planned(live, row) is False and row is not None:
         text = f"generation {row.generation} is planned, {instead(live, row)}"
         yield problem(facts, kinds.ENACTORS_BEHIND, name, text, f"fencepost history {name}", late(row, live))
@@ -230,15 +232,17 @@ def empty(facts: Facts, name: str, *, healed: bool) -> Problem:
 class Asks:
     """What is asked of endpoints by their pools: one value for all that are alike."""
 
-    def __init__(self, store: StoreFacts | None) -> None:
+    def __init__(self, store: StoreFacts | None, region: Region) -> None:
+        self.region = region
         self.pools = store.pools if store else {}
-        self._wanted: dict[tuple[str, tuple[str, ...], int], Wanted | None] = {}
+        self._wanted: dict[tuple[str, tuple[str, ...], int, str], Wanted | None] = {}
 
     def wanted(self, settings: Endpoint) -> Wanted | None:
         """What the inputs ask of an endpoint; None if they don't say."""
-        key = (settings.pool, settings.records, settings.ttl_s)
+        key = (settings.pool, settings.records, settings.ttl_s, settings.srv)
         if key not in self._wanted:
-            self._wanted[key] = desired(settings.records, settings.ttl_s, self.pools.get(settings.pool))
+            row, asked = self.pools.get(settings.pool), offer(self.region, settings)
+            self._wanted[key] = desired(settings.records, settings.ttl_s, row, asked)
         return self._wanted[key]
 
 
