@@ -8,7 +8,8 @@ import pytest
 from fencepost.adapters.dns_signature import SIGNATURE_BYTES_MAX
 from fencepost.adapters.dns_update import pack_update
 from fencepost.core.fence import Generation, Hold, Marker
-from fencepost.core.record_set import content
+from fencepost.core.record_set import Content, content
+from fencepost.core.service import hosts_of, service_of
 from fencepost.core.zone import Change, Live
 from fencepost.settings import judge
 from fencepost.settings.keys import MUST, TABLES
@@ -70,21 +71,36 @@ def test_the_page_shows_what_check_says() -> None:
 
 
 @pytest.mark.parametrize("name", ["api.example.com", "*.example.com", ".".join(["a" * 57] * 4) + ".com"])
-@pytest.mark.parametrize(("v4", "v6"), [(1, 0), (300, 0), (0, 300), (250, 250)])
-def test_the_size_is_never_less_than_what_the_adapter_sends(name: str, v4: int, v6: int) -> None:
-    """A set replaced by a wholly different one, weights and a hold in both markers: the estimate holds all of it."""
+@pytest.mark.parametrize(
+    ("v4", "v6", "srv"),
+    [(1, 0, ""), (300, 0, ""), (0, 300, ""), (250, 250, "")]
+    + [(v4, v6, "_xmpp-client._tcp") for v4, v6 in ((1, 0), (50, 0), (0, 50), (30, 20))],
+)
+def test_the_size_is_never_less_than_what_the_adapter_sends(name: str, v4: int, v6: int, srv: str) -> None:
+    """A set replaced by a wholly different one, weights and a hold in both markers: the estimate holds all of it.
+
+    With SRV records the old ones are also required, as where a marker was deleted by hand.
+    """
     hold = Hold("rollback", 4_000_000_000, 4_000_000_000)
     markers, sets = [], []
     for net in (10, 20):
         weights = {f"{net}.0.{n // 250}.{n % 250}": n % 255 + 1 for n in range(v4)}
         weights |= {f"{net}::{n:x}": 1 for n in range(v6)}
-        sets.append(content(weights, 30))
+        sets.append(content(weights, 30, srv, {each: number % 9 + 1 for number, each in enumerate(weights)}))
         most = 4_000_000_000
         markers.append(Marker("o" * 63, "beef", Generation(most, most), "0" * 16, most, hold, sets[-1]))
     old, new = sets
     seen = Live(name, markers[0], old.a, old.aaaa)
     families = "4" * (v4 > 0) + "6" * (v6 > 0)
     domain = "com" if name.startswith("a" * 9) else "example.com"
-    sent = pack_update(1, domain, (Change(name, seen, markers[1], new, families),))
-    endpoint = Endpoint(name, "com", "web", 30, ("A", "AAAA"), 1)
-    assert len(sent) + SIGNATURE_BYTES_MAX <= update_bytes(endpoint, v4, v6)
+    endpoint = Endpoint(name, "com", "web", 30, ("A", "AAAA"), 1, srv=srv)
+    for stood in (seen, beside(seen, old)):
+        sent = pack_update(1, domain, (Change(name, stood, markers[1], new, families),))
+        assert len(sent) + SIGNATURE_BYTES_MAX <= update_bytes(endpoint, v4, v6)
+
+
+def beside(seen: Live, value: Content) -> Live:
+    """What is left of a marker that was deleted by hand."""
+    service = service_of(seen.name, value)
+    services = (service,) if service is not None else ()
+    return Live(seen.name, None, seen.a, seen.aaaa, 30, (), services, hosts_of(value))

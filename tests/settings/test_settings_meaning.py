@@ -108,7 +108,8 @@ def test_cautions_of_a_real_provider() -> None:
     source = text(THREE, head=real).replace("'10.0.1.2'", '{ addr = "10.0.1.2", weight = 3 }')
     assert cautions(source, {"K": "hmac-sha256:k:c2VjcmV0"}) == [
         '3: warning: drills are allowed on a real provider ("rfc2136"), and they damage live records',
-        "9: warning: 192.0.2.53:53 answers all addresses alike: weights of pool web count for the limits only",
+        "9: warning: 192.0.2.53:53 answers all addresses alike: weights of pool web count for the limits only; "
+        'srv = "_http._tcp" gives them in SRV records',
     ]
 
 

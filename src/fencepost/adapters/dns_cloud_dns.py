@@ -139,7 +139,7 @@ class CloudDns:
 
     async def commit(self, batch: Batch) -> bool:
         """One change, all or nothing; False if something wasn't as its writer had seen it."""
-        refuse_unlawful(self._domain, batch)
+        refuse_unlawful(self._domain, batch, srv=False)
         return not batch or await self._write([(change.seen, change) for change in batch])
 
     async def remove(self, seen: Live) -> bool:

@@ -87,9 +87,8 @@ def content_faults(value: Content) -> list[str]:
         except ValueError as error:
             return [f"content.{'srv' if str(error).startswith('port') else 'weights'}: {error}"]
         if not ordered:
-            found.append(
-                "content: addresses stand in numeric order, each once; equal weights are left out, of equal ports all but one"
-            )
+            order = "content: addresses stand in numeric order, each once; equal weights are left out"
+            found.append(f"{order}, of equal ports all but one")
     return found
 
 

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from fencepost.settings import values
 from fencepost.settings.providers import PROVIDERS
+from fencepost.settings.services import service
 from fencepost.settings.values import Reader
 
 
@@ -57,7 +58,7 @@ ENDPOINT = (
     Key("ttl", values.ttl, None),
     Key("records", values.records, None),
     Key("weighted", values.boolean, False),
-    Key("srv", values.service, None),
+    Key("srv", service, None),
 )
 
 TABLES: dict[str, tuple[Key, ...]] = {

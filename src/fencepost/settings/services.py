@@ -5,12 +5,28 @@ An endpoint's service stands at ``_http._tcp.`` and its name, and each of its ad
 transaction), and be nobody else's.
 """
 
-from fencepost.core.names import NAME_MAX, longest_domain
+import re
+from typing import Any
+
+from fencepost.core.fence import SERVICE
+from fencepost.core.names import MARKER_LABEL, NAME_MAX, WILDCARD_LABEL, longest_domain
 from fencepost.core.service import HOST_LABEL_MAX, endpoint_beside
 from fencepost.settings.providers import PROVIDERS
 from fencepost.settings.schema import Endpoint, Region
+from fencepost.settings.values import UnfitError, string
 
 _FOUR_MAX = len("a-255-255-255-255")
+
+
+def service(value: Any) -> str:
+    """Read the service and protocol that SRV records are asked for: ``_http._tcp``."""
+    text = string(value).lower()
+    if not re.fullmatch(SERVICE, text):
+        hint = 'write its service and protocol, like "_http._tcp"; the protocol is _tcp, _udp, _sctp or _dccp'
+        raise UnfitError(f"is no service as SRV names one; {hint}")
+    if text.partition(".")[0] in (MARKER_LABEL, WILDCARD_LABEL):
+        raise UnfitError(f'begins with "{text.partition(".")[0]}", which is kept for markers')
+    return text
 
 
 def service_faults(region: Region) -> list[tuple[Endpoint, str]]:

@@ -6,8 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-from fencepost.core.fence import SERVICE
-from fencepost.core.names import MARKER_LABEL, WILDCARD_LABEL, normalise
+from fencepost.core.names import normalise
 from fencepost.settings import units
 from fencepost.settings.mistakes import advice, shown
 from fencepost.settings.schema import HostPort, Secret, Url
@@ -345,17 +344,6 @@ def statuses(value: Any) -> tuple[int, ...]:
     if not found:
         raise UnfitError("is empty; leave it out to accept 200 to 299")
     return found
-
-
-def service(value: Any) -> str:
-    """Read the service and protocol that SRV records are asked for: ``_http._tcp``."""
-    text = string(value).lower()
-    if not re.fullmatch(SERVICE, text):
-        hint = 'write its service and protocol, like "_http._tcp"; the protocol is _tcp, _udp, _sctp or _dccp'
-        raise UnfitError(f"is no service as SRV names one; {hint}")
-    if text.partition(".")[0] in (MARKER_LABEL, WILDCARD_LABEL):
-        raise UnfitError(f'begins with "{text.partition(".")[0]}", which is kept for markers')
-    return text
 
 
 def records(value: Any) -> tuple[str, ...]:

@@ -18,11 +18,12 @@ from fencepost.ports import Refused
 LOOK_EACH: Duration = 50 * MILLISECOND
 
 
-def refuse_unlawful(domain: str, batch: Batch) -> None:
+def refuse_unlawful(domain: str, batch: Batch, *, srv: bool = True) -> None:
     """Raise ``Refused``, naming the endpoint, for a batch that no provider adapter may send.
 
     It would leave a published family empty, names something outside the domain, a name that can't carry a marker, or an
-    endpoint twice (what each change requires is looked at before the first is made, so both would hold).
+    endpoint twice (what each change requires is looked at before the first is made, so both would hold). Without
+    ``srv`` the adapter keeps no SRV records, and content that has any is refused too: it may come from an older plan.
     """
     seen: set[str] = set()
     for change in batch:
@@ -34,6 +35,9 @@ def refuse_unlawful(domain: str, batch: Batch) -> None:
                 where=where,
                 hint=f"to take it away on purpose:  fencepost withdraw {name}",
             )
+        if change.content.srv is not None and not srv:
+            hint = "region.toml: leave srv out; or roll back to a plan without"
+            raise Refused(f"{name} has SRV records, which this provider isn't given yet", where=where, hint=hint)
         if not in_domain(name, domain):
             hint = "name the domain it lies in under [dns] domains"
             raise Refused(f"{name} is not in {domain}", where=where, hint=hint)

@@ -114,7 +114,7 @@ class Route53Dns:
 
     async def commit(self, batch: Batch) -> bool:
         """One batch, all or nothing; False if something wasn't as a change had seen it."""
-        refuse_unlawful(self._settings.domain, batch)
+        refuse_unlawful(self._settings.domain, batch, srv=False)
         if not batch:
             return True
         async with self._busy:
