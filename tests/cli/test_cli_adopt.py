@@ -96,7 +96,7 @@ def test_a_region_that_runs_on_another_file_is_reloaded_first() -> None:
     """What would follow can only be shown of the file that the planner goes by."""
     preview = found(UNMARKED, ROW)
     refuse_unloaded(preview)
-    other = structs.replace(REGION, mode="observe")  # type: ignore[type-var]
+    other = structs.replace(REGION, mode="observe")
     for wrong in (
         structs.replace(preview, loaded=None),
         structs.replace(preview, has_store=False),
