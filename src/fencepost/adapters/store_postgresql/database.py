@@ -19,12 +19,12 @@ from typing import TypeVar
 import msgspec
 import psycopg
 
+from fencepost.adapters.store_bodies import UnreadableError
 from fencepost.adapters.store_postgresql import faults
 from fencepost.adapters.store_postgresql.address import Address
 from fencepost.adapters.store_postgresql.bounded import StuckError
 from fencepost.adapters.store_postgresql.connection import CALL_MOST_S, connect
 from fencepost.adapters.store_postgresql.inputs import Snapshot
-from fencepost.adapters.store_postgresql.plans import UnreadableError
 from fencepost.adapters.store_postgresql.session import Session
 from fencepost.ports import Misconfigured, PortError
 
