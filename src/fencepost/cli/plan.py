@@ -22,8 +22,7 @@ from fencepost.cli.talk import Talk, talk_about
 from fencepost.cli.terminal import note, say, styled
 from fencepost.core.store import Row
 from fencepost.core.zone import Live
-from fencepost.settings import Region
-from fencepost.settings.providers import PROVIDERS
+from fencepost.settings import Region, providers
 
 
 def plan(
@@ -103,8 +102,8 @@ def lines(found: Preview) -> list[str]:
 
 def place(region: Region) -> str:
     """Where the domain is served, for people."""
-    at = region.dns.place
-    return f"{at} ({region.dns.provider})" if at is not None else PROVIDERS[region.dns.provider].label
+    at = providers.where(region.dns)
+    return at if providers.by_api(region.dns) else f"{at} ({region.dns.provider})"
 
 
 def adoptable(found: Preview, name: str) -> str:
