@@ -93,7 +93,7 @@ async def agree(store: DynamoDbStore, operations: Sequence[tuple[Any, ...]]) -> 
     assert await everything(store, heads) == await everything(reference, heads), "once more, with old rows moved"
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(operations=st.lists(_operation, min_size=5, max_size=40))
 def test_any_run_of_operations_ends_the_same_as_on_the_reference(operations: list[tuple[Any, ...]]) -> None:
     """What the explorer proves of the reference's plans and rows holds here only if the two never differ."""

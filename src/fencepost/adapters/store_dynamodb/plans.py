@@ -18,6 +18,7 @@ import msgspec
 from msgspec import structs
 
 from fencepost.adapters.store_dynamodb import faults
+from fencepost.adapters.store_dynamodb.blobs import GoneError
 from fencepost.adapters.store_dynamodb.chain import BODY_EACH, Chain, Header, encode_chain, header_items
 from fencepost.adapters.store_dynamodb.client import Client, at_once
 from fencepost.adapters.store_dynamodb.inputs import InputTables
@@ -88,10 +89,15 @@ class Plans:
 
         published = await self.inputs.change(work, root)
         if published is None:
-            # Never named, and never to be: the head it was made on is gone. What stays is found by the janitor.
-            with contextlib.suppress(PortError, faults.TableMissingError):
-                await self.client.write(deletes=items)
+            await self._clear(head, items)
         return published
+
+    async def _clear(self, head: Head, items: Sequence[Item]) -> None:
+        """Delete what an outrun plan has written, once the chain says that it can't count; else the janitor will."""
+        with contextlib.suppress(PortError, faults.TableMissingError, GoneError):
+            root = await self.roots.read()
+            if root.number >= head.number and (await self.chain.at(root)).get(head.number) != head.nonce:
+                await self.client.write(deletes=items)
 
     async def newest_rows(self, since: Head | None) -> tuple[Head, Sequence[Row]]:
         """The head, and the newest row of each endpoint that a plan after ``since`` changed (of all if unknown)."""
