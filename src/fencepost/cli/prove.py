@@ -160,10 +160,8 @@ class Run:
         if self.error is not None and not as_json:
             note(words_of(self.error))
             if isinstance(self.error, Misconfigured) and self.touched:
-                note(
-                    "  or       give it, for this run, credentials that may write in the whole domain: it writes at names"
-                )
-                note("           that a least policy for the endpoints alone doesn't allow")
+                note("  or       give it, for this run, credentials that may write in the whole domain")
+                note("           (a least policy for the endpoints alone doesn't allow scratch names)")
 
     async def _work(self, *, clean: bool) -> None:
         scene = Scene(self._open, self.names, self._within)
