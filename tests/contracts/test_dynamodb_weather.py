@@ -66,7 +66,7 @@ class Told:
 
 async def works(store: DynamoDbStore, drawn: random.Random, told: Told, *, janitor: bool) -> None:
     """One process: plans, memberships, and now and then the janitor."""
-    for _ in range(12):
+    for _ in range(8):
         try:
             head = await store.head()
             done = await store.publish(plan(head, head.number + 1, *drawn.sample(NAMES, 2)))
