@@ -250,14 +250,14 @@ class CloudDns:
 
     async def _newer(self, known: str) -> list[Edit] | None:
         """The changes after one, oldest first; None if that isn't in the list any more."""
-        for most in (2, 100):
+        for most in (2, 20, 100):
             found: list[Edit] = []
             async for page in self._pages("changes", most, NEWEST_FIRST):
                 found += page.changes
                 at = next((at for at, edit in enumerate(found) if edit.id == known), -1)
                 if at >= 0:
                     return found[:at][::-1]
-                if most == 2 or len(found) > CHANGES_MAX:
+                if most < 100 or len(found) > CHANGES_MAX:
                     break
         return None
 
