@@ -23,9 +23,9 @@ from botocore.parsers import ResponseParserError
 from msgspec import structs
 
 from fencepost.adapters.dns_route53.errors import BUSY, THROTTLED, Asked, complaint, no_answer, no_credentials
+from fencepost.adapters.dns_route53.host_cache import now
 from fencepost.adapters.dns_route53.pace import Pace
 from fencepost.adapters.dns_route53.settings import Route53Settings
-from fencepost.adapters.dns_route53.shared import now
 from fencepost.core.instant import SECOND, Instant
 from fencepost.ports import Misconfigured
 

@@ -11,10 +11,10 @@ from typing import Any
 
 from fencepost.adapters.dns_route53.client import Client
 from fencepost.adapters.dns_route53.errors import Asked
+from fencepost.adapters.dns_route53.host_cache import Shared
 from fencepost.adapters.dns_route53.mirror import Page
 from fencepost.adapters.dns_route53.names import listing_key
 from fencepost.adapters.dns_route53.record_sets import RecordSet, from_api
-from fencepost.adapters.dns_route53.shared import Shared
 from fencepost.core.instant import Instant
 from fencepost.ports import Unavailable
 
