@@ -17,6 +17,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 from msgspec import structs
 
+from fencepost.adapters.store_bodies import decode_row, shared
 from fencepost.adapters.store_dynamodb import faults
 from fencepost.adapters.store_dynamodb.blobs import GoneError
 from fencepost.adapters.store_dynamodb.chain import BODY_EACH, Chain, Header, encode_chain, header_items
@@ -32,10 +33,8 @@ ROUNDS_MOST = 20
 PLANS_KEPT = 10_000
 """Plans of which no row is left are remembered so far back."""
 ROW, OLD = "row", "old"
-_REPEATED = ("content", "digest", "families", "store", "nonce", "by", "reason")
 
 encode = msgspec.json.encode
-_decode_row = msgspec.json.Decoder(Row).decode
 
 
 def row_key(kind: str, name: str, number: int, nonce: str) -> dict[str, Item]:
@@ -202,21 +201,10 @@ class Plans:
     def row(self, item: Item) -> Row:
         """A row out of its item. Raises ``Misconfigured``, naming it."""
         try:
-            return _decode_row(body(item))
+            return decode_row(body(item))
         except (ValueError, msgspec.MsgspecError) as error:
             raise faults.damaged(self.client.where, f"row {item['sk']['S']}: {error}") from error
 
     def _read(self, items: Iterable[Item]) -> Sequence[Row]:
-        """The rows, holding equal contents, nonces and the like only once: most endpoints of a pool answer the same.
-
-        Rows just decoded are nobody else's yet, so they may be changed in place.
-        """
-        known: dict[object, object] = {}
-        made = []
-        for item in items:
-            row = self.row(item)
-            for field in _REPEATED:
-                value = getattr(row, field)
-                structs.force_setattr(row, field, known.setdefault(value, value))
-            made.append(row)
-        return tuple(made)
+        """The rows."""
+        return shared(self.row(item) for item in items)
