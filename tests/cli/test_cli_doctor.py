@@ -83,7 +83,10 @@ def test_provider_that_refuses_or_is_away(tmp_path: Path, served: Served, secret
 def test_least_policy(tmp_path: Path) -> None:
     """--iam-policy prints what IAM takes, for Route 53; elsewhere exit 2 with what does apply."""
     text = (region(tmp_path, 1) / "region.toml").read_text()
-    assert call("doctor", "--iam-policy", cwd=tmp_path).returncode == 2
+    refused = call("doctor", "--iam-policy", cwd=tmp_path)
+    assert refused.returncode == 2
+    assert "update-policy" in refused.stderr
+    assert "Google" not in refused.stderr
     lines = [line for line in text.splitlines() if not line.startswith(("server", "key"))]
     (tmp_path / "region.toml").write_text("\n".join(lines).replace('"rfc2136"', '"route53"'))
     done = call("doctor", "--iam-policy", cwd=tmp_path)

@@ -53,7 +53,7 @@ async def work(talk: Talk, *, as_json: bool) -> int:
             if look.hint and look.state != "ok":
                 say(f"{'':<10} {'':<8} try  {look.hint}")
         count = sum(look.state == "attention" for look in found)
-        say(f"{count} need a person" if count else "nothing needs a person")
+        say(f"{count} need{'s' if count == 1 else ''} a person" if count else "nothing needs a person")
     return looking.code(found)
 
 
