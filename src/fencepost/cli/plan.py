@@ -59,8 +59,8 @@ def plan(
     return talk_about(region_of(config), duration(timeout, "--timeout"), work)
 
 
-def lines(found: Preview) -> list[str]:
-    """The preview in words."""
+def lines(found: Preview, *, asking: bool = False) -> list[str]:
+    """The preview in words; ``asking`` leaves out how to have it done, where that is the next question."""
     region, rows = found.region, changing(found)
     managed = sum(marker_of(live) is not None for live in found.lives.values())
     known = f"{counted(len(region.endpoints), 'endpoint')}, {managed} managed"
@@ -97,7 +97,8 @@ def lines(found: Preview) -> list[str]:
             marker = marker_of(found.lives[name])
             said.append(f" {name}   " + (f"gen {marker.generation}, no change" if marker else "not published yet"))
             said += table(kept_lines(found, name), "   ")
-    return said + closing(found, rows) + plan_holds.closing(found)
+    end = closing(found, rows)
+    return said + (end[:1] if asking else end) + plan_holds.closing(found)
 
 
 def place(region: Region) -> str:
@@ -161,4 +162,5 @@ def endpoint_lines(found: Preview, row: Row) -> list[str]:
     if not cells:
         why = "; ".join(each.partition(": ")[2] for each in (found.plan.why if found.plan else ()) if row.name in each)
         cells.append(("~", unseen(live, row), "", why, ""))
-    return said + table(cells + kept_lines(found, row.name), "   ")
+    told = {cell[1] for cell in cells}
+    return said + table(cells + [kept for kept in kept_lines(found, row.name) if kept[1] not in told], "   ")
