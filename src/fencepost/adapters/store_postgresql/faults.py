@@ -112,7 +112,8 @@ def cannot_make(address: Address, text: str) -> Misconfigured:
     return Misconfigured(
         f"the store can't be made or brought to this version ({text})",
         where=address.where,
-        hint="once, start the planner with the dsn of the schema's owner; to make this user the owner of a new one run,"
+        hint="once, start the planner (or copy a store) with the dsn of the schema's owner;"
+        " to make this user the owner of a new one run,"
         f" as the database's owner: CREATE SCHEMA {schema} AUTHORIZATION {user};",
     )
 
