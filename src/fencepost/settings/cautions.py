@@ -4,6 +4,7 @@ import ipaddress
 
 from fencepost.settings import units
 from fencepost.settings.mistakes import Notes
+from fencepost.settings.providers import PROVIDERS, where
 from fencepost.settings.schema import Pool, Region
 
 TTL_LONG_S = 300
@@ -63,11 +64,20 @@ def _pool(region: Region, pool: Pool, notes: Notes) -> None:
                 "there it means themselves"
             )
             notes.odd(inner[0].line, text)
-    if region.dns.provider == "rfc2136" and len({target.counts for target in pool.targets}) > 1:
-        text = f"{region.dns.server} answers all addresses alike: weights of pool {pool.name} count for the limits only"
-        notes.odd(pool.line, text)
+    if region.dns.provider != "embedded" and len({target.counts for target in pool.targets}) > 1:
+        _weights(region, pool, notes)
     if region.dns.provider == "rfc2136":
         _many(pool, notes)
+
+
+def _weights(region: Region, pool: Pool, notes: Notes) -> None:
+    alike = [each for each in region.endpoints if each.pool == pool.name and not each.weighted]
+    if not alike:
+        return
+    text = f"{where(region.dns)} answers all addresses alike: weights of pool {pool.name} count for the limits only"
+    if PROVIDERS[region.dns.provider].weighted:
+        text += f"; weighted = true at endpoint {alike[0].name} has it answer by weight, one address a question"
+    notes.odd(pool.line, text)
 
 
 def _many(pool: Pool, notes: Notes) -> None:
