@@ -128,7 +128,7 @@ STALE = "Tried to create resource record set [name='n0.example.test.', type='A']
     ("message", "count", "kind", "word"),
     [
         ("[Something new]", 1, Refused, "Something new"),
-        ("[]", 1, Refused, ""),
+        ("[]", 1, Refused, "Route 53"),
         (f"[{STALE}, Cannot have more than 100 records in a RRSet.]", 1, Refused, "more than 100 records"),
         ("[Exceeded limit MAX_RRSETS_BY_ZONE for zone: Z1]", 1, Misconfigured, "MAX_RRSETS_BY_ZONE"),
         ("[Invalid Resource Record: FATAL problem: DomainLabelEmpty]", 2, Refused, "2 endpoints at once"),
