@@ -1,8 +1,6 @@
 """Listing a hosted zone: pages, the rolling scan of a large one, and how many batches a first enactment takes."""
 
 import asyncio
-import random
-import sys
 from collections.abc import Iterator
 
 import pytest
@@ -258,22 +256,18 @@ def test_no_limit_is_a_zero() -> None:
     assert Room(octets=0).holds(load_of(change(Live("a.example.test"), 1, *(f"10.0.0.{n}" for n in range(250)))))
 
 
-@pytest.mark.parametrize(
-    ("writers", "each"), [(5, 10), pytest.param(100, 100, marks=[pytest.mark.soak, pytest.mark.timeout(1800)])]
-)
-def test_writers_that_race_each_count_up_once(stage: Route53Stage, writers: int, each: int) -> None:
+def test_writers_that_race_each_count_up_once(stage: Route53Stage) -> None:
     """Fifty swaps by five writers, each from what it read: none is lost, none is written twice (the fence)."""
 
     async def act() -> None:
-        name = "race.example.test"
+        name, each, writers = "race.example.test", 10, 5
         ports = [stage.port() for _ in range(writers)]
         refused = 0
 
         async def count_up(mine: int) -> None:
             nonlocal refused
-            found, done, chance = ports[mine], 0, random.Random(mine)
+            found, done = ports[mine], 0
             while done < each:
-                await asyncio.sleep(chance.random() * writers / 200)
                 await found.read()
                 live = found.live(name)
                 number = live.marker.generation.number + 1 if live.marker is not None else 1  # type: ignore[union-attr]
@@ -283,8 +277,6 @@ def test_writers_that_race_each_count_up_once(stage: Route53Stage, writers: int,
                     refused += 1
 
         await asyncio.gather(*(count_up(mine) for mine in range(writers)))
-        if writers == 100:
-            sys.stdout.write(f"Route 53: {writers * each:,} swaps, {refused:,} refused\n")
         await ports[0].read()
         last = ports[0].live(name).marker
         assert last is not None
