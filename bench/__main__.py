@@ -21,6 +21,7 @@ BENCHES = {
     "many_names": "100,000 endpoints beside 1,000: planner and enactor, cold, warm, and for changes",
     "dns_answers": "the embedded DNS server beside dnslib's server and Knot",
     "dns_reading": "reading and writing a domain of 100,000 endpoints on BIND",
+    "octodns_bind": "100,000 names on BIND beside octoDNS; three enactors at once beside a bare loop",
     "secondary": "Knot as a secondary of the embedded server",
     "store": "the SQLite store: calls, plans, eight planners at once",
     "store_postgresql": "the PostgreSQL store: calls, plans of 10,000 rows, one change among many, a hundred planners",

@@ -76,6 +76,27 @@ GOALS = (
     Goal("dns_answers", "answers per CPU second ÷ those of dnslib's server", "ours ÷ dnslib", 5, "×", least=True),
     Goal("dns_answers", "p99 at half load ÷ Knot's at the same rate", "p99 at half load, ours ÷ Knot", 3, "×"),
     Goal("secondary", "Knot as our secondary shows a change", "a change at Knot as our secondary, longest", 1, "s"),
+    Goal(
+        "octodns_bind", "BIND: cold read and compare ÷ octoDNS", "cold read and compare ÷ octoDNS's plan", 1 / 25, "×"
+    ),
+    Goal("octodns_bind", "BIND: memory of that ÷ octoDNS's", "peak ÷ octoDNS's", 1 / 3, "×"),
+    Goal(
+        "octodns_bind",
+        "BIND: 1 % planned and enacted ÷ octoDNS",
+        "1 % planned and enacted ÷ octoDNS's plan and apply",
+        1 / 25,
+        "×",
+    ),
+    Goal("octodns_bind", "BIND: warm pass", "100,000 names on BIND: warm pass, CPU ms", 5, "ms CPU"),
+    Goal("octodns_bind", "BIND: peak of a role, 300,000 records", "peak of a role, MB", 600, "MB"),
+    Goal(
+        "octodns_bind",
+        "BIND: three enactors ÷ a bare loop",
+        "three enactors' endpoints a second ÷ a bare loop's",
+        0.8,
+        "×",
+        least=True,
+    ),
     Goal("sample_region", "sample region ready", "ready", 3, "s"),
     Goal("sample_region", "sample region idle", "idle, all roles", 5, "% of core"),
     Goal("sample_region", "sample region memory", "memory, all roles", 200, "MB PSS"),

@@ -17,7 +17,7 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -40,23 +40,25 @@ from fencepost.roles.planner import PlannerHands
 from fencepost.roles.process import fork
 from fencepost.settings import Region, load
 
-TARGETS = ("127.0.1.1", "127.0.1.2", "127.0.2.1", "127.0.2.2", "127.0.3.1", "127.0.3.2")
+Pool = Mapping[str, tuple[str, ...]]
+"""Addresses by zone."""
+
+SIX: Pool = {"a": ("127.0.1.1", "127.0.1.2"), "b": ("127.0.2.1", "127.0.2.2"), "c": ("127.0.3.1", "127.0.3.2")}
 
 
-def region_of(folder: Path, endpoints: int, ttl: int = 30) -> Region:
-    """A region of so many endpoints in one pool of six."""
+def region_of(folder: Path, endpoints: int, ttl: int = 30, *, provider: str = "", targets: Pool = SIX) -> Region:
+    """A region of so many endpoints in one pool. ``provider`` is how [dns] names it; the embedded server by default."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     path = folder / "region.toml"
     if path.exists():
         port = int(path.read_text().partition("# port ")[2].split()[0])
-    pairs = zip("abc", TARGETS[::2], TARGETS[1::2], strict=True)
-    pool = "".join(f'{zone} = ["{one}", "{two}"]\n' for zone, one, two in pairs)
+    provider = provider or f'provider = "embedded"\nlisten = "127.0.0.1:{port}"\ntransfer = ["127.0.0.1"]\n'
+    pool = "".join(f"{zone} = {json.dumps(addresses)}\n" for zone, addresses in targets.items())
     head = (
         f'# port {port}\n[region]\nname = "bench"\n'
-        f'[dns]\nprovider = "embedded"\ndomain = "example.test"\nttl = "{ttl}s"\n'
-        f'listen = "127.0.0.1:{port}"\ntransfer = ["127.0.0.1"]\n'
+        f'[dns]\ndomain = "example.test"\nttl = "{ttl}s"\n{provider}'
         f'[pool.web]\nprobe = "http://:5302/"\n[pool.web.targets]\n{pool}'
     )
     path.write_text(
@@ -80,12 +82,12 @@ async def until_idle(decider: Any, hands: Performer) -> None:
         event = answer
 
 
-async def prepare(region: Region) -> None:
+async def prepare(region: Region, targets: Pool = SIX) -> None:
     """The configuration and the membership row, as roles would have written them."""
     store = assembly.open_store(region, create=True)
     await configuration.put(store, region)
     if (await store.membership("web"))[0] == 0:
-        members = tuple(Member(key, zone, State.IN, 1) for key, zone in zip(TARGETS, "aabbcc", strict=True))
+        members = tuple(Member(key, zone, State.IN, 1) for zone, keys in targets.items() for key in keys)
         await store.put_membership("web", 0, msgspec.json.encode(Membership("web", version=1, members=members)))
     await store.close()
 
@@ -107,11 +109,11 @@ class Planning:
 class Enacting:
     """An enactor, without its process."""
 
-    def __init__(self, region: Region, store: StorePort, file: Path) -> None:
+    def __init__(self, region: Region, store: StorePort, file: Path, zone: str = "a") -> None:
         self.dns = assembly.open_dns(region)
-        settings = assembly.enactor_settings(region, "a")
+        settings = assembly.enactor_settings(region, zone)
         self.hands = EnactorHands(settings, "example.test", self.dns["example.test"], store, LocalFile(file))
-        self.decider = DnsEnactor(settings, settings.batch)
+        self.decider = DnsEnactor(settings, settings.batch, settings.cursor)
 
     async def idle(self) -> None:
         """One pass or more, until there is nothing to write."""

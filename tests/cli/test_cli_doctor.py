@@ -15,9 +15,10 @@ from test_cli_prove_provider import region
 from fencepost import __version__
 from fencepost.assembly.doctor import Look
 from fencepost.cli.doctor import here, there
-from fencepost.core.fence import Foreign, Generation
+from fencepost.core.fence import Foreign, Generation, Marker
 from fencepost.core.instant import DAY, MINUTE, SECOND
 from fencepost.core.record_set import content
+from fencepost.core.store import Row
 from fencepost.core.zone import Live
 from fencepost.ports import Beat, Enacted
 from fencepost.settings import Region, load
@@ -83,7 +84,10 @@ def test_provider_that_refuses_or_is_away(tmp_path: Path, served: Served, secret
 def test_least_policy(tmp_path: Path) -> None:
     """--iam-policy prints what IAM takes, for Route 53; elsewhere exit 2 with what does apply."""
     text = (region(tmp_path, 1) / "region.toml").read_text()
-    assert call("doctor", "--iam-policy", cwd=tmp_path).returncode == 2
+    refused = call("doctor", "--iam-policy", cwd=tmp_path)
+    assert refused.returncode == 2
+    assert "update-policy" in refused.stderr
+    assert "Google" not in refused.stderr
     lines = [line for line in text.splitlines() if not line.startswith(("server", "key"))]
     (tmp_path / "region.toml").write_text("\n".join(lines).replace('"rfc2136"', '"route53"'))
     done = call("doctor", "--iam-policy", cwd=tmp_path)
@@ -107,6 +111,12 @@ def test_owners(tmp_path: Path) -> None:
     assert "adopt" in look.hint
     (look,) = there.look_at_owners(found, [ours], "cd34")
     assert "another store" in look.text
+    assert isinstance(ours.marker, Marker)
+    value = content(["192.0.2.1"], 30)
+    row = Row(API, ours.marker.generation, value, ours.marker.digest, "4")
+    assert states(there.look_at_owners(found, [ours], "cd34", {API: row})) == ["ok"], "as after a move of the store"
+    later = msgspec.structs.replace(row, generation=Generation(0, 2))
+    assert states(there.look_at_owners(found, [ours], "cd34", {API: later})) == ["attention"]
     old = standing(f"old.{DOMAIN}", 1, "192.0.2.1")
     assert states(there.look_at_owners(found, [ours, old], "ab12")) == ["note", "ok"]
 

@@ -13,7 +13,7 @@ from fencepost.cli.preview import Preview, held_in
 from fencepost.core.fence import Generation, Hold, Marker
 from fencepost.core.record_set import Content, content
 from fencepost.core.store import Head, Plan, Row
-from fencepost.core.traffic.membership import Member, Membership, State
+from fencepost.core.traffic.membership import Member, Membership, Rule, State
 from fencepost.core.zone import Live
 from fencepost.roles.configuration import Loaded
 from fencepost.settings import load
@@ -155,3 +155,26 @@ def test_the_fewest_healthy_addresses_are_said_only_where_all_were_looked_at() -
     sick = [structs.replace(seen[0], healthy=False), *seen[1:]]
     less = structs.replace(preview, after={"web": Membership("web", members=tuple(sick))})
     assert document(less)["cost"]["fewest_healthy"] == 4
+
+
+def test_an_address_that_comes_dead_is_said_once_and_so() -> None:
+    """A new endpoint on a pool that is held by fail open: "not looked at yet" stood beside "dead for 1 min"."""
+    dead = tuple(
+        Member(each.address, "a", State.KEPT, rule=Rule.FAIL_OPEN, healthy=False, dead_since=1)
+        for each in REGION.pools[0].targets
+    )
+    preview = found((row(API),), {API: Live(API)}, {}, has_store=True)
+    preview = structs.replace(preview, after={"web": Membership("web", members=dead)})
+    said = [line for line in lines(preview) if f" {dead[0].key} " in line]
+    assert len(said) == 1
+    assert "kept: fail_open" in said[0]
+    assert "not looked at" not in said[0]
+
+
+def test_where_it_is_asked_for_it_is_not_advised() -> None:
+    """`enact` shows the plan and asks; how to have it done some other way isn't the question there."""
+    preview = found((row(API),), {API: Live(API)}, {}, has_store=True)
+    assert any("fencepost enact" in line for line in lines(preview))
+    asked = lines(preview, asking=True)
+    assert not any("fencepost" in line for line in asked)
+    assert any("1 write" in line for line in asked)

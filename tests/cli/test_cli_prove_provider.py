@@ -12,7 +12,7 @@ import dns.message
 import dns.query
 import pytest
 from called import FENCEPOST, call
-from servers import DOMAIN, KEY_NAME, KEY_SECRET, Served, embedded, free_port
+from servers import DOMAIN, KEY_NAME, KEY_SECRET, READER, Served, bind, embedded, free_port
 
 NAME = f"fencepost-prove-1.{DOMAIN}"
 
@@ -175,6 +175,18 @@ def test_used_name_and_clean(folder: Path, served: Served) -> None:
     assert done.returncode == 1
     assert json.loads(done.stdout)["remains"] == [f"{NAME}: A 198.51.100.7 (not what a race wrote)"]
     assert stands(served, NAME, "A")
+
+
+def test_no_right_to_write(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """A key that may read and not write there: exit 2, nothing remains, and which rights a run needs."""
+    with bind(tmp_path_factory.mktemp("bind")) as named:
+        folder = region(tmp_path, named.port)
+        (folder / "tsig.key").write_text(f"hmac-sha256:{READER}:{KEY_SECRET}")
+        done = call("prove", "--yes", cwd=folder)
+    assert done.returncode == 2
+    assert "REFUSED" in done.stderr
+    assert "may write in the whole domain" in done.stderr
+    assert "remains" not in done.stderr
 
 
 def test_no_server(tmp_path: Path) -> None:

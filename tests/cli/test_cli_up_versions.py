@@ -12,8 +12,10 @@ from pathlib import Path
 
 import pytest
 from called import FENCEPOST, call
+from msgspec import structs
 
 from fencepost import __version__, assembly
+from fencepost.cli import up_versions
 from fencepost.cli.up_versions import be_alone, other_versions, refuse_other_versions, runs
 from fencepost.core.instant import MINUTE
 from fencepost.ports import Beat, Misconfigured
@@ -140,6 +142,15 @@ def test_a_store_that_cannot_be_asked_stops_no_start(region: Region) -> None:
 def test_on_another_machine_a_fresh_sign_is_all_there_is(age: int, here: bool, it_runs: bool) -> None:
     """A store that is a server is shared by machines: that no process here has that pid says nothing."""
     assert runs(sign(pid=ended(), age=age), time.time_ns(), here=here) is it_runs
+
+
+def test_a_sign_from_elsewhere_is_forgotten_and_that_is_said(region: Region, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An upgrade on a shared store, right after the old version was stopped: its last signs are still fresh."""
+    shared = structs.replace(region, store=structs.replace(region.store, kind="postgresql"))
+    monkeypatch.setattr(up_versions, "signs_of_life", lambda _: (sign(pid=ended()),))
+    with pytest.raises(Misconfigured) as refused:
+        refuse_other_versions(shared)
+    assert refused.value.hint.endswith("one that has ended is forgotten 15 s after its last sign of life")
 
 
 def test_nothing_else_runs_when_up_forks(region: Region) -> None:

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+import msgspec
 from aiohttp import web
 
 PROJECT, ZONE, TOKEN = "a-project", "example-test", "ya29.a-token-for-tests"
@@ -168,7 +169,7 @@ class Direct:
         await asyncio.sleep(0)
         status, answer = self.fake.handle(method, url, token, body)
         await asyncio.sleep(0)
-        return status, json.dumps(answer).encode()
+        return status, msgspec.json.encode(answer)
 
     async def close(self) -> None:
         """Nothing to let go of."""

@@ -24,6 +24,7 @@ from fencepost.core.record_set import NOTHING, content
 from fencepost.core.store import Plan, Row
 from fencepost.core.traffic.dns_enactor import DnsEnactor, EnactorSettings
 from fencepost.core.zone import Live
+from fencepost.ports import DnsPort
 from fencepost.roles.enactor import EnactorHands
 from fencepost.roles.local_file import LocalFile
 from fencepost.roles.loop import Condition, drive
@@ -83,23 +84,19 @@ def changed_by(message: bytes) -> set[str]:
     return {str(rrset.name).rstrip(".").removeprefix("_fencepost.") for rrset in found.sections[2]}
 
 
-class Enacting:
-    """A store, a door before a server, and enactors made as they are asked for."""
+class Acting:
+    """A store, and enactors made as they are asked for, each on a port of its own."""
 
-    def __init__(self, served: Served, folder: Path, *, batch: int = 200) -> None:
-        self.served = served
+    def __init__(self, folder: Path, port: Callable[[], DnsPort], *, batch: int = 200) -> None:
         self.folder = folder
+        self.port = port
         self.batch = batch
-        self.timeout = 5 * SECOND
-        self.door = Door(served.port)
         self.store = SqliteStore.open(folder / "store.db", create=True)
         self.condition = Condition()
         self.hands: list[EnactorHands] = []
         self._stack = AsyncExitStack()
 
     async def __aenter__(self) -> Self:
-        await self.door.start()
-        self._stack.push_async_callback(self.door.stop)
         self._stack.push_async_callback(self.store.close)
         return self
 
@@ -123,9 +120,7 @@ class Enacting:
 
     def enactor(self) -> EnactorHands:
         """A new enactor's hands, with nothing read yet and an empty local file."""
-        dns = Rfc2136Dns(
-            Rfc2136Settings(("127.0.0.1", self.door.port), DOMAIN, KEY_NAME, KEY_SECRET, OWNER, timeout=self.timeout)
-        )
+        dns = self.port()
         self._stack.push_async_callback(dns.close)
         file = LocalFile(self.folder / f"{len(self.hands)}.known")
         self._stack.callback(file.close)
@@ -152,6 +147,26 @@ class Enacting:
         found = hands or self.enactor()
         await self.run(found, lambda: found.head is not None and not len(found.dirty))
         return found
+
+
+class Enacting(Acting):
+    """The same on a server, with a door before it."""
+
+    def __init__(self, served: Served, folder: Path, *, batch: int = 200) -> None:
+        super().__init__(folder, self._through_the_door, batch=batch)
+        self.served = served
+        self.timeout = 5 * SECOND
+        self.door = Door(served.port)
+
+    async def __aenter__(self) -> Self:
+        await self.door.start()
+        self._stack.push_async_callback(self.door.stop)
+        return await super().__aenter__()
+
+    def _through_the_door(self) -> Rfc2136Dns:
+        return Rfc2136Dns(
+            Rfc2136Settings(("127.0.0.1", self.door.port), DOMAIN, KEY_NAME, KEY_SECRET, OWNER, timeout=self.timeout)
+        )
 
 
 def stands(hands: EnactorHands, name: str, addresses: Collection[str], number: int) -> bool:

@@ -60,13 +60,21 @@ def free_port() -> int:
 
 @contextmanager
 def bind(
-    directory: Path, *, zone: str = ZONE, options: str = "", extra: str = "", controls: str = ""
+    directory: Path,
+    *,
+    zone: str = ZONE,
+    options: str = "",
+    extra: str = "",
+    controls: str = "",
+    port: int = 0,
+    threads: int = 1,
 ) -> Iterator[Served]:
-    """A BIND primary; ``options`` are further global options, ``extra`` the domain's, ``controls`` who may use rndc."""
+    """A BIND primary; ``options`` are further global options, ``extra`` the domain's, ``controls`` who may use rndc.
+    ``port`` is a free one by default; ``threads`` are named's (its own default: one a core)."""
     program = shutil.which("named", path="/usr/sbin:/usr/bin:/usr/local/sbin")
     if program is None:
         pytest.skip("BIND is not installed (Debian: apt-get install bind9)")
-    served = Served("bind", free_port(), free_port(), str(directory))
+    served = Served("bind", port or free_port(), free_port(), str(directory))
     (directory / "example.test.zone").write_text(zone)
     (directory / "named.conf").write_text(f"""
 key "{KEY_NAME}" {{ algorithm hmac-sha256; secret "{KEY_SECRET}"; }};
@@ -83,7 +91,7 @@ zone "{DOMAIN}" {{
   also-notify {{ 127.0.0.1 port {served.notify_port}; }}; {extra}
 }};
 """)
-    with running([program, "-g", "-n", "1", "-c", str(directory / "named.conf")], directory, served.port):
+    with running([program, "-g", "-n", str(threads), "-c", str(directory / "named.conf")], directory, served.port):
         yield served
 
 

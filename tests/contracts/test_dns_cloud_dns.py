@@ -134,7 +134,7 @@ def test_reading_costs(direct: CloudStage) -> None:
     async def act() -> None:
         port = direct.port()
         await port.read()
-        for hands, requests in ((0, 1), (1, 1), (5, 2), (150, 3)):
+        for hands, requests in ((0, 1), (1, 1), (5, 2), (150, 4)):
             for at in range(hands):
                 await direct.hand(standing(f"h{at}.example.test", at + 1, "192.0.2.1"))
             direct.fake.asked.clear()

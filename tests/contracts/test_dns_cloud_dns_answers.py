@@ -65,6 +65,38 @@ def test_refusals_say_what_to_do(direct: CloudStage, answer: Answer, kind: type[
     direct.run(act)
 
 
+@pytest.mark.parametrize("reason", [["a"], {"a": 1}, 5, None])
+def test_an_error_of_another_shape_is_told_too(direct: CloudStage, reason: object) -> None:
+    """What stands between here and Google may answer in JSON of its own."""
+
+    async def act() -> None:
+        said = {"error": {"errors": [{"reason": reason}], "message": ["x" * 5000]}}
+        direct.fake.disturb = lambda _method, _path: (403, said)
+        with pytest.raises(Misconfigured, match="403") as caught:
+            await direct.port().read()
+        assert len(str(caught.value)) < 600
+
+    direct.run(act)
+
+
+def test_a_list_that_goes_round_in_circles_ends(direct: CloudStage) -> None:
+    """The page after A is B, and that after B is A: neither is the same as the one before."""
+
+    class Circling(Direct):
+        async def __call__(self, method: str, url: str, token: str, body: bytes) -> tuple[int, bytes]:
+            if "/rrsets" not in url:
+                return await super().__call__(method, url, token, body)
+            await asyncio.sleep(0)
+            return 200, b'{"nextPageToken": "%s"}' % (b"B" if "pageToken=A" in url else b"A")
+
+    async def act() -> None:
+        with pytest.raises(Unavailable, match="never ends"):
+            async with asyncio.timeout(10):
+                await direct.port(send=Circling(direct.fake)).read()
+
+    direct.run(act)
+
+
 def test_lost_answer_is_unknown(direct: CloudStage) -> None:
     """The write arrived and its answer didn't: unavailable, never sent again; the next read finds it written."""
 

@@ -34,7 +34,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("writers", "swaps"), [(12, 10), pytest.param(100, 100, marks=[pytest.mark.soak, pytest.mark.timeout(1200)])]
+    ("writers", "swaps"), [(12, 10), pytest.param(100, 20, marks=[pytest.mark.soak, pytest.mark.timeout(1200)])]
 )
 def test_each_swap_is_one_generation(writers: int, swaps: int) -> None:
     """Each writer swaps so many times, refused or not in between; generations rise by one, each by one writer."""
@@ -46,6 +46,7 @@ def test_each_swap_is_one_generation(writers: int, swaps: int) -> None:
         chance = random.Random(number)
         for _ in range(swaps):
             while True:
+                await asyncio.sleep(chance.random() * writers / 200)
                 await port.read()
                 marker = port.live(NAME).marker
                 assert isinstance(marker, Marker)
@@ -54,7 +55,6 @@ def test_each_swap_is_one_generation(writers: int, swaps: int) -> None:
                     applied.append(generation)
                     break
                 refused[0] += 1
-                await asyncio.sleep(chance.random() * writers / 500)
 
     async def act() -> None:
         await stage.hand(standing(NAME, 0, "192.0.2.1"))

@@ -20,6 +20,7 @@ from dns_stages import ServerStage
 from enacting import Enacting, changed_by, is_update, stands
 from servers import KEY_NAME, KEY_SECRET, Served, bind, embedded, knot, powerdns
 
+from fencepost.core.fence import Marker
 from fencepost.core.record_set import content
 from fencepost.core.zone import Live
 from fencepost.ports import Refused
@@ -234,6 +235,26 @@ def test_external_dns_605_a_deletion_asked_for_twice_is_done_once(served: Served
             assert not await ask(served, name, "A")
             assert name not in again.found
             assert world.condition.state == "up"
+
+    uvloop.run(act())
+
+
+def test_external_dns_1502_a_record_gone_from_a_server_is_put_back_in_one_pass(served: Served, tmp_path: Path) -> None:
+    """external-dns #1502: the marker stands, so the record was taken to stand, too, and never came back."""
+
+    async def act() -> None:
+        async with Enacting(served, tmp_path) as world:
+            (name,) = names("gone", 1)
+            await world.publish({name: ["192.0.2.1"]})
+            await world.settle()
+            await by_hand(served, lambda update: update.delete(f"{name}.", "A"))
+            world.door.asked_tcp.clear()
+            live = (await world.settle()).dns.live(name)
+            assert isinstance(live.marker, Marker)
+            assert (live.marker.generation.number, live.marker.writes) == (1, 2)
+            assert live.verified()
+            assert await ask(served, name, "A") == ["192.0.2.1"]
+            assert len(world.door.updates()) == 1
 
     uvloop.run(act())
 

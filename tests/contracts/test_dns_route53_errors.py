@@ -1,11 +1,16 @@
 """What Route 53's refusals mean: texts as public reports show them, codes as AWS's documents list them."""
 
 import pytest
+from dns_scene import change
 from msgspec import structs
+from route53_stage import Route53Stage, server, stage
 
 from fencepost.adapters.dns_route53.errors import Asked, Verdict, complaint, no_credentials, reasons, refused
+from fencepost.core.zone import Live
+from fencepost.dev.route53 import Fault
 from fencepost.ports import Misconfigured, PortError, Refused, Unavailable
 
+__all__ = ["server", "stage"]
 CHANGED, FULL, NEVER = Verdict.CHANGED, Verdict.FULL, Verdict.NEVER
 TEXTS = [
     (
@@ -114,6 +119,39 @@ def test_a_text_nobody_has_seen_is_never_taken_for_a_lost_race() -> None:
     """A batch that is refused for an unknown reason isn't sent again and again."""
     assert [each.verdict for each in reasons("[Something new]")] == [NEVER]
     assert reasons("[]") == []
+
+
+STALE = "Tried to create resource record set [name='n0.example.test.', type='A'] but it already exists"
+
+
+@pytest.mark.parametrize(
+    ("message", "count", "kind", "word"),
+    [
+        ("[Something new]", 1, Refused, "Something new"),
+        ("[]", 1, Refused, "Route 53"),
+        (f"[{STALE}, Cannot have more than 100 records in a RRSet.]", 1, Refused, "more than 100 records"),
+        ("[Exceeded limit MAX_RRSETS_BY_ZONE for zone: Z1]", 1, Misconfigured, "MAX_RRSETS_BY_ZONE"),
+        ("[Invalid Resource Record: FATAL problem: DomainLabelEmpty]", 2, Refused, "2 endpoints at once"),
+    ],
+    ids=["unknown", "none", "stale and too big", "full", "of two"],
+)
+def test_only_a_batch_refused_for_what_changed_alone_is_read_again(
+    stage: Route53Stage, message: str, count: int, kind: type[PortError], word: str
+) -> None:
+    """The port raises what the texts mean: taken for a lost race, such a batch would be sent for ever."""
+
+    async def act() -> None:
+        port = stage.port()
+        await port.read()
+        batch = tuple(change(Live(f"n{index}.example.test"), 1, "192.0.2.1") for index in range(count))
+        fault = Fault("error", "ChangeResourceRecordSets", 1, 1, "InvalidChangeBatch", 400, message)
+        stage.server.faults.add(fault)
+        with pytest.raises(kind, match=word) as caught:
+            await port.commit(batch)
+        assert type(caught.value) is kind
+        assert await port.commit(batch)
+
+    stage.run(act)
 
 
 def test_of_several_endpoints_one_may_be_to_blame() -> None:

@@ -11,8 +11,8 @@ from dns_scene import change, standing
 from route53_stage import Route53Stage, server, stage
 
 from fencepost.adapters.dns_route53 import Route53Dns
+from fencepost.adapters.dns_route53.host_cache import Shared
 from fencepost.adapters.dns_route53.pace import Pace
-from fencepost.adapters.dns_route53.shared import Shared
 from fencepost.core.instant import MILLISECOND, SECOND
 from fencepost.core.zone import Live
 from fencepost.dev.route53 import Fault
@@ -262,11 +262,11 @@ def test_turns_are_an_interval_apart_whoever_takes_them(tmp_path: Path) -> None:
 TAKER = """
 import asyncio, sys
 from pathlib import Path
-from fencepost.adapters.dns_route53 import pace, shared
+from fencepost.adapters.dns_route53 import host_cache, pace
 
 async def main():
     taken = []
-    turns = pace.Pace(shared.Shared(Path(sys.argv[1])), 500.0, asyncio.sleep)
+    turns = pace.Pace(host_cache.Shared(Path(sys.argv[1])), 500.0, asyncio.sleep)
     take = turns.take
     def noted(at, *, urgent):
         left = take(at, urgent=urgent)

@@ -60,7 +60,7 @@ def test_the_order_of_records_does_not_matter(random: st.DataObject, size: int) 
 
 
 def test_what_stands_beside_moves_the_endpoint_alone() -> None:
-    """A change at a service's or host's name names the endpoint as changed, if that has to do with it, and only that."""
+    """A change at a service's or host's name names the endpoint as changed, if it has to do with it, and no other."""
     live = stands(NAME, 1, BOTH)
     transfer = Transfer(Mirror(DOMAIN, OWNER), whole=True)
     assert feed(transfer, messages([soa(5), *records_of(live), *beside(live), soa(5)], 9))

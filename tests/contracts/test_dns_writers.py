@@ -13,14 +13,16 @@ import sys
 from collections.abc import Iterator
 
 import pytest
-from dns_scene import DOMAIN, change, standing
+from dns_scene import DOMAIN, Stage, change, standing
 from dns_stages import ServerStage
+from route53_stage import Route53Stage, server
+from route53_stage import stage as route53_stage
 from servers import Served, bind, embedded, knot, powerdns
 
-from fencepost.adapters.dns_rfc2136 import Rfc2136Dns
 from fencepost.core.fence import Marker
-from fencepost.ports import Unavailable
+from fencepost.ports import DnsPort, Unavailable
 
+__all__ = ["route53_stage", "server"]
 NAME = f"race.{DOMAIN}"
 SERVERS = {"bind": bind, "knot": knot, "powerdns": powerdns, "embedded": embedded}
 
@@ -44,7 +46,7 @@ class Tally:
         self.last = 0
 
 
-async def writer(port: Rfc2136Dns, number: int, swaps: int, tally: Tally, most_s: float) -> None:
+async def writer(port: DnsPort, number: int, swaps: int, tally: Tally, most_s: float) -> None:
     """Swap so many times; a refusal is read again, an unknown outcome looked up."""
     back_off = random.Random(number)
     address = f"10.0.{number >> 8}.{number & 255}"
@@ -70,7 +72,7 @@ async def writer(port: Rfc2136Dns, number: int, swaps: int, tally: Tally, most_s
             await asyncio.sleep(back_off.random() * most_s)
 
 
-async def read(port: Rfc2136Dns) -> None:
+async def read(port: DnsPort) -> None:
     """Read, again if need be: BIND answers SERVFAIL to more than ten transfers at once (``transfers-out``)."""
     while True:
         try:
@@ -81,7 +83,7 @@ async def read(port: Rfc2136Dns) -> None:
             return
 
 
-async def watch(stage: ServerStage, stop: asyncio.Event, seen: list[int]) -> None:
+async def watch(stage: Stage, stop: asyncio.Event, seen: list[int]) -> None:
     """Another reader: every generation it finds, in order."""
     port = stage.port()
     while not stop.is_set():
@@ -93,7 +95,7 @@ async def watch(stage: ServerStage, stop: asyncio.Event, seen: list[int]) -> Non
         await asyncio.sleep(0.01)
 
 
-def race(stage: ServerStage, writers: int, swaps: int) -> Tally:
+def race(stage: Stage, writers: int, swaps: int) -> Tally:
     """Run a race; what was told."""
     tally, seen = Tally(), list[int]()
 
@@ -145,3 +147,20 @@ def test_hundred_writers_of_a_hundred_swaps(served: Served, capsys: pytest.Captu
     told = f"{size * size:,} swaps, {tally.refused:,} refused, {tally.unanswered:,} left without an answer"
     with capsys.disabled():
         sys.stdout.write(f"\n{served.kind}: {told}\n")
+
+
+def test_many_writers_on_route_53(route53_stage: Route53Stage) -> None:
+    """The same on Route 53's stand-in, by its API."""
+    assert race(route53_stage, 8, 5).refused > 0
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(1800)
+def test_hundred_writers_of_a_hundred_swaps_on_route_53(
+    route53_stage: Route53Stage, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The same at full size, 10,000 generations."""
+    tally = race(route53_stage, 100, 100)
+    told = f"10,000 swaps, {tally.refused:,} refused, {tally.unanswered:,} left without an answer"
+    with capsys.disabled():
+        sys.stdout.write(f"\nRoute 53's stand-in: {told}\n")

@@ -112,6 +112,13 @@ def test_a_global_table_with_eventual_consistency_is_refused(mode: dict[str, str
         refuse(table, "t")
 
 
+def test_a_table_that_was_a_global_one_is_taken_again() -> None:
+    """A person who removed the replicas, as told, isn't refused for ever; the version of 2017 doesn't list them."""
+    refuse({**GOOD, "GlobalTableVersion": "2019.11.21", "Replicas": []}, "t")
+    with pytest.raises(Misconfigured, match="2017"):
+        refuse({**GOOD, "GlobalTableVersion": "2017.11.29"}, "t")
+
+
 def test_a_global_table_with_strong_consistency_is_taken() -> None:
     """MRSC: conditions are decided across Regions; the store uses no transaction, which such a table wouldn't take."""
     replicas = [{"RegionName": "us-east-1"}, {"RegionName": "us-east-2"}]

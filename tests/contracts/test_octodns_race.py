@@ -149,9 +149,7 @@ def test_fencepost_an_enactor_held_before_its_write_is_refused(served: Served, t
                 return await commit(batch)
 
             a.dns.commit = late  # type: ignore[method-assign]
-            running = asyncio.ensure_future(
-                world.run(a, lambda: a.dns.serial > 0 and stands(a, name, ["192.0.2.20"], 3))
-            )
+            running = asyncio.ensure_future(world.run(a, lambda: stands(a, name, ["192.0.2.20"], 3)))
             await held.wait()
             await world.publish({name: ["192.0.2.20"]})  # plan 3
             await world.settle()

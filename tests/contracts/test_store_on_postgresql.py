@@ -62,7 +62,7 @@ async def agree(store: PostgresqlStore, operations: Sequence[tuple[Any, ...]]) -
     assert await everything(store, heads) == await everything(reference, heads)
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(operations=st.lists(_operation, min_size=5, max_size=40))
 def test_any_run_of_operations_ends_the_same_as_on_the_reference(
     server: Server, operations: list[tuple[Any, ...]]

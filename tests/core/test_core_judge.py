@@ -78,6 +78,18 @@ CASES = (
         Generation(5, 2),
     ),
     Case("unmarked, another set adopted", BARE, structs.replace(row(TWO, 2), adopt="0" * 16), Kind.ASK),
+    Case(
+        "unmarked, adopted as it stood, and another set stands now",
+        BARE,
+        structs.replace(row(TWO, 2), adopt=record_digest(TWO.a, TWO.aaaa)),
+        Kind.ASK,
+    ),
+    Case(
+        "unmarked, a hold over what stood, and another set stands now",
+        BARE,
+        structs.replace(row(ONE, 2, 5, HOLD), adopt=record_digest(TWO.a, TWO.aaaa)),
+        Kind.ASK,
+    ),
     Case("unmarked, strange", BARE, row(TWO, 2), Kind.ASK),
     Case("unmarked, strange, row a tombstone", BARE, TOMBSTONE, Kind.ASK),
     Case("unmarked, row unknown", BARE, None, Kind.LEAVE, ours=KNOWN_ONE),

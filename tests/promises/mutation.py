@@ -115,7 +115,7 @@ def all_of_them() -> Iterator[tuple[str, str, tuple[Patch, ...], Shape | None]]:
 
 HEAD = """# What finds which mistake
 
-Each rule of the protocol taken out, and a dozen small mistakes put into deciders, one at a time
+Each rule of the protocol taken out, and small mistakes put into deciders, one line each, one at a time
 (`tests/promises/mutants.py`, `seeded.py`). The explorer walks the region made for the rule, or else small regions in a
 fixed order (E enactors, P planners, J janitors, S further stores; a withdrawal and a change of inputs besides the
 faults named); the simulator walks each scenario's first seed, then seeds of the default one.

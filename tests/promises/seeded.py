@@ -1,4 +1,4 @@
-"""A dozen small mistakes that a tired engineer could make in a decider, each one line: made in memory, one at a time.
+"""Small mistakes that a tired engineer could make in a decider, each one line: made in memory, one at a time.
 
 A mistake names a function and what stands there instead of what. The function is compiled anew from its own source with
 that one change, so a mistake can't drift away from the code it is about: if the text isn't there any more, it says so.
@@ -43,6 +43,8 @@ class Mistake(NamedTuple):
 MISTAKES = (
     Mistake("a release ends only what came before", Hold, "ended", "self.id <= released", "self.id < released"),
     Mistake("whatever differs is stale", judge, "stale", "<", "!="),
+    Mistake("the equal is stale too", judge, "stale", "<", "<="),
+    Mistake("an order is never spent", store, "publish", "order.id not in plan.spends", "True"),
     Mistake("an equal number is the same set", judge, "same", "and marker.digest == row.digest", ""),
     Mistake("writes on, once refused", DnsEnactor, "refused", "return (ReadDns(),)", "return (Compare(self.limit),)"),
     Mistake(

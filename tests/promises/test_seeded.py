@@ -17,6 +17,8 @@ SMALL = {
     "takes whatever is unmarked for ours": Shape(1, 1, budget=((Fault.STRANGER, 1),)),
     "another owner's marker is none": Shape(1, 1, budget=((Fault.FOREIGN, 1), (Fault.EMPTIED, 1))),
     "whatever differs is stale": Shape(1, 1, last=10, budget=((Fault.REPAIR, 1),)),
+    "the equal is stale too": Shape(1, 1),
+    "an order is never spent": Shape(1, 1, budget=((Fault.WITHDRAW, 1),)),
 }
 """Where these show; docs/concepts/mutation.md has the others, with what it took."""
 

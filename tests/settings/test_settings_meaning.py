@@ -109,8 +109,21 @@ def test_cautions_of_a_real_provider() -> None:
     assert cautions(source, {"K": "hmac-sha256:k:c2VjcmV0"}) == [
         '3: warning: drills are allowed on a real provider ("rfc2136"), and they damage live records',
         "9: warning: 192.0.2.53:53 answers all addresses alike: weights of pool web count for the limits only; "
-        'srv = "_http._tcp" gives them in SRV records',
+        'srv = "_http._tcp" at endpoint api.example.test has them in SRV records',
     ]
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_weights_that_route_53_does_not_answer_by_are_said(weighted: bool) -> None:
+    """Its plain record sets answer all addresses alike; only the owner's word makes weighted ones of them."""
+    source = text(THREE, head=HEAD.replace('"embedded"', '"route53"')).replace(
+        "'10.0.1.2'", '{ addr = "10.0.1.2", weight = 3 }'
+    )
+    said = (
+        "6: warning: Route 53 answers all addresses alike: weights of pool web count for the limits only; "
+        "weighted = true at endpoint api.example.test has it answer by weight, one address a question"
+    )
+    assert cautions(source + ("weighted = true\n" if weighted else "")) == ([] if weighted else [said])
 
 
 def test_more_addresses_than_bind_takes_is_said_before_any_write() -> None:

@@ -123,6 +123,7 @@ def test_another_owners_records_are_never_adopted(region: RunningRegion) -> None
     )
     refused = error_of(region, "adopt", API, "--yes")
     assert 'its owner is "eu-2"' in refused["what"]
+    assert refused["kind"] == "refused"
     assert "nothing waits" in region.fencepost("adopt", "--all", "--yes")
     still = region.marker(API)
     assert still is not None

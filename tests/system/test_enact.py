@@ -95,7 +95,7 @@ def test_a_word_of_a_person_makes_it_stale(region: RunningRegion) -> None:
     assert region.ttl(API) == 5
 
 
-def test_another_file_makes_it_stale_and_a_region_of_another_name_is_refused(region: RunningRegion) -> None:
+def test_another_file_makes_it_stale(region: RunningRegion) -> None:
     """The file that is loaded is the one that was looked at."""
     edit(region, 'ttl = "5s"', 'ttl = "8s"')
     save(region)

@@ -175,3 +175,73 @@ def test_a_regions_own_domains_are_read_as_it_reads_them(bind: servers.Served, k
     one, other = loaded(first.stdout), loaded(done.stdout)
     assert asked(one) == asked(other)
     assert (one.dns, one.endpoints[0].ttl_s) == (other.dns, 60)
+
+
+REGION_53 = """
+[region]
+name = "r53"
+[dns]
+provider = "route53"
+endpoint = "{endpoint}"
+domain = "example.test"
+ttl = "60s"
+[pool.web]
+probe = "tcp://:9"
+[pool.web.targets]
+a = ["127.0.1.1", "127.0.2.1"]
+[[endpoint]]
+name = "api.example.test"
+pool = "web"
+[[endpoint]]
+name = "www.example.test"
+pool = "web"
+"""
+
+
+def test_a_provider_without_transfers_is_read_through_its_own_port(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Route 53 (the stand-in): plain sets become endpoints, weighted ones are named; a plan counts API calls."""
+    import boto3
+
+    from fencepost.dev.route53 import Route53Settings, running
+
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "any")
+    with running(Route53Settings(zones=("example.test",))) as stand_in:
+        client = boto3.client("route53", endpoint_url=stand_in.url, region_name="us-east-1")
+        zone = client.list_hosted_zones()["HostedZones"][0]["Id"]
+        weighted: dict[str, object] = {"SetIdentifier": "one", "Weight": 1}
+        records: tuple[tuple[str, list[str], dict[str, object]], ...] = (
+            (API, ["127.0.1.1", "127.0.2.1"], {}),
+            (WWW, ["127.0.1.1", "127.0.9.9"], {}),
+            ("w.example.test", ["127.0.1.1", "127.0.2.1"], weighted),
+        )
+        changes = [
+            {
+                "Action": "CREATE",
+                "ResourceRecordSet": {
+                    "Name": name,
+                    "Type": "A",
+                    "TTL": 60,
+                    "ResourceRecords": [{"Value": value} for value in values],
+                    **more,
+                },
+            }
+            for name, values, more in records
+        ]
+        client.change_resource_record_sets(HostedZoneId=zone, ChangeBatch={"Changes": changes})
+        (tmp_path / "region.toml").write_text(REGION_53.format(endpoint=stand_in.url))
+        done = call("import", "live", cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+        found = loaded(done.stdout)
+        assert {name: value.a for name, value in asked(found).items()} == {
+            name: tuple(values) for name, values, more in records if not more
+        }
+        assert (found.dns.provider, found.dns.option("endpoint")) == ("route53", stand_in.url)
+        assert "#   w.example.test    A weighted stands there" in done.stdout
+        planned = call("plan", cwd=tmp_path)
+        assert planned.returncode == 0, planned.stderr
+        assert "on Route 53: 2 endpoints, 0 managed" in planned.stdout
+        assert "\n1 write, 1 Route 53 call." in planned.stdout
+        assert f"{WWW}   left alone: unmarked records" in planned.stdout

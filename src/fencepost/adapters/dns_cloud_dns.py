@@ -250,14 +250,14 @@ class CloudDns:
 
     async def _newer(self, known: str) -> list[Edit] | None:
         """The changes after one, oldest first; None if that isn't in the list any more."""
-        for most in (2, 100):
+        for most in (2, 20, 100):
             found: list[Edit] = []
             async for page in self._pages("changes", most, NEWEST_FIRST):
                 found += page.changes
                 at = next((at for at, edit in enumerate(found) if edit.id == known), -1)
                 if at >= 0:
                     return found[:at][::-1]
-                if most == 2 or len(found) > CHANGES_MAX:
+                if most < 100 or len(found) > CHANGES_MAX:
                     break
         return None
 
@@ -309,14 +309,14 @@ class CloudDns:
 
     async def _pages(self, path: str, most: int, query: Mapping[str, str] = {}) -> AsyncIterator[_Page]:
         """A list's pages, of at most so many elements."""
-        token = ""
+        token, begun = "", set[str]()
         while True:
             asked = {**query, "maxResults": str(most)} | ({"pageToken": token} if token else {})
-            page = await self._call("GET", path, asked, f"{path}.list of {self._zone}")
-            yield page
+            yield (page := await self._call("GET", path, asked, f"{path}.list of {self._zone}"))
             if not page.next_page_token:
                 return
-            if token == (token := page.next_page_token):
+            begun.add(token)
+            if (token := page.next_page_token) in begun:
                 raise Unavailable("its list never ends: the same page comes again", where=self._zone)
 
     async def _call(self, method: str, path: str, query: Mapping[str, str], doing: str, body: bytes = b"") -> _Page:
@@ -380,7 +380,7 @@ def _complaint(status: int, body: bytes, doing: str, *, writing: bool) -> Except
     """What to raise for an answer that isn't success, by Google's own reason and words."""
     try:
         error: Any = msgspec.json.decode(body)["error"]
-        reason, words = error["errors"][0]["reason"], error["message"]
+        reason, words = str(error["errors"][0]["reason"]), str(error["message"])[:400]
     except (msgspec.MsgspecError, LookupError, TypeError):
         reason, words = "", "no reason given"
     said = f"{status} {reason}: {words}".replace(" :", ":")

@@ -9,9 +9,9 @@ address added beside a CNAME and adds nothing. So :meth:`Rfc2136Dns.commit` read
 transfer over the same connection, before it says True; the mirror then holds what was written, and the next read costs
 one UDP question. If the reading back fails, the outcome counts as unknown, like any lost answer. From a server without
 incremental transfers (PowerDNS on a database) that would cost a whole read a write; there the names written are asked
-for one by one, and the mirror counts as up to date if the serial rose by just one, which was ours. What others write
-still costs a whole read each: a reason to take another server for a large domain. So does a write of an endpoint with
-SRV records: whether those that went are gone can't be asked where a wildcard would answer.
+for one by one, if the serial rose by just one since the mirror was read: that one was ours. What others write still
+costs a whole read each: a reason to take another server for a large domain. So does a write of an endpoint with SRV
+records: whether those that went are gone can't be asked where a wildcard would answer.
 
 The awkward truth: a serial that stands still says that nothing changed. A server restored from a backup may show a
 serial we know with other records. So a batch that was refused although the mirror, at the server's very serial, agrees
@@ -228,7 +228,9 @@ class Rfc2136Dns:
         if answers is None:
             await self._catch_up()
             return
-        serial = await self._session.serial()
+        if await self._session.serial() != (self._mirror.serial + 1) & 0xFFFFFFFF:
+            await self._catch_up()  # others wrote too, before us or between two of our questions
+            return
         for at, name in enumerate(names):
             parts = Parts()
             if name[0] == "_":
@@ -237,8 +239,8 @@ class Rfc2136Dns:
                 parts.add(rtype, ttl, data)
             if self._mirror.put(name, parts):
                 self._changed[name] = None
-        if serial == (self._mirror.serial + 1) & 0xFFFFFFFF:
-            self._mirror.serial = serial  # one change since the mirror was read, and that was ours
+        self._changed.update(dict.fromkeys(self._mirror.also_changed()))
+        self._mirror.serial = (self._mirror.serial + 1) & 0xFFFFFFFF
 
     async def _catch_up(self) -> None:
         """Read what changed, or everything if that can't be had."""

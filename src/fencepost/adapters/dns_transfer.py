@@ -19,7 +19,7 @@ from fencepost.adapters.dns_wire import Record, read_name, soa_serial
 from fencepost.core.dns_numbers import AAAA, CNAME, NS, SOA, SRV, TXT, A, Malformed, split_strings
 
 RECORDS_MAX = 5_000_000
-"""Records in one transfer: many times the largest domain that is promised (300,000), and no more than fits in memory."""
+"""Records in one transfer: many times the largest domain that is promised (300,000), and they fit in memory."""
 
 _SIZES = {A: 4, AAAA: 16}
 _NAMED = {CNAME: 0, NS: 0, SRV: 6}

@@ -94,6 +94,7 @@ def _too_big(domain: str, batch: Batch, size: int) -> Refused:
             f"an update of {len(batch)} endpoints takes {size:,} bytes; a DNS message holds {MESSAGE_MAX:,}",
             where=f"UPDATE of {domain}",
             hint="split the batch",
+            unchanged=True,
         )
     change = batch[0]
     old, new = len(change.seen.a) + len(change.seen.aaaa), len(change.content.a) + len(change.content.aaaa)
@@ -102,6 +103,7 @@ def _too_big(domain: str, batch: Batch, size: int) -> Refused:
         f"{size:,} bytes; a DNS message holds {MESSAGE_MAX:,}",
         where=f"UPDATE of {domain}: {change.name}",
         hint="spread its addresses over more endpoints",
+        unchanged=True,
     )
 
 

@@ -50,11 +50,19 @@ async def look_at_store(region: Region) -> Sequence[Look]:
     return looks
 
 
+_RIGHTS = {
+    "rfc2136": "the key's rights stand at the server: update-policy and allow-transfer (BIND), acl (Knot),\n"
+    "           TSIG-ALLOW-DNSUPDATE and TSIG-ALLOW-AXFR (PowerDNS); docs/start/bind-knot-powerdns.md",
+    "clouddns": "roles/dns.admin on the managed zone is what Google Cloud DNS takes",
+}
+"""Where the least right stands, for providers that aren't AWS's."""
+
+
 def least_policy(region: Region) -> dict[str, Any]:
     """The least that IAM has to allow. Raises ``Misconfigured`` where the provider has nothing to do with IAM."""
     if region.dns.provider != "route53":
         label = PROVIDERS[region.dns.provider].label
-        hint = 'for Google Cloud DNS: roles/dns.admin on the managed zone; for others see [dns] in "fencepost check"'
+        hint = _RIGHTS.get(region.dns.provider, "nothing is needed: its key is made at the first start")
         raise Misconfigured(f"{label} has no IAM policy of AWS", where="--iam-policy", hint=hint)
     from fencepost.adapters.dns_route53 import least_policy as least
 

@@ -46,6 +46,13 @@ class Taking(NamedTuple):
         return "-" if self.contested else record_digest(self.live.a, self.live.aaaa)
 
 
+class Left(NamedTuple):
+    """An endpoint that isn't adopted, and why; ``settled``: there is nothing to adopt, as it is ours, or empty."""
+
+    why: Refused
+    settled: bool = False
+
+
 def adopt(
     *names: str,
     all_: bool = False,
@@ -122,38 +129,42 @@ def chosen(talk: Talk, found: Preview, names: tuple[str, ...]) -> list[Taking]:
     """What to adopt. Raises ``Refused`` for a name that isn't ours to take, or needs no adopting."""
     if not names:
         each = [taking(found, name.name) for name in talk.region.endpoints]
+        for one in each:
+            if isinstance(one, Left) and not one.settled:
+                note(f"left alone  {one.why}")
         return [one for one in each if isinstance(one, Taking)]
     taken = []
     for name in dict.fromkeys(endpoint_name(talk.region, text) for text in names):
         one = taking(found, name)
-        if isinstance(one, Refused):
-            raise one
+        if isinstance(one, Left):
+            raise one.why
         taken.append(one)
     return taken
 
 
-def taking(found: Preview, name: str) -> Taking | Refused:
+def taking(found: Preview, name: str) -> Taking | Left:
     """One endpoint: what is taken over, or why it isn't."""
     live, row = found.lives[name], found.rows.get(name)
     owner = found.region.owner
     marker = live.marker
     if live.other:
-        return Refused(f"a {live.other[0]} record stands there; it is never taken over", where=name)
+        return Left(Refused(f"a {live.other[0]} record stands there; it is never taken over", where=name))
     if isinstance(marker, Foreign) or (marker is not None and marker.owner != owner):
         whose = f'its owner is "{marker.owner}"' if marker.owner else "something that is no marker of ours stands there"
-        return Refused(f"{whose}; it is never taken over", where=name, hint="left alone; ask its owner")
+        return Left(Refused(f"{whose}; it is never taken over", where=name, hint="left alone; ask its owner"))
+    contested = row is not None and row.contested
+    if marker is not None and not contested:
+        return Left(Refused(f"is ours already (gen {marker.generation})", where=name), settled=True)
     if row is not None and row.hold is not None:
         hint = f"fencepost resume {name}    ends it; then adopt"
         word = "withdrawn" if row.withdrawn else f"held by a {row.hold.kind}"
-        return Refused(f"is {word}, and adopting would bring that about", where=name, hint=hint)
+        return Left(Refused(f"is {word}, and adopting would bring that about", where=name, hint=hint))
     if marker is not None:
-        if row is not None and row.contested:
-            return Taking(live, wanted(found, name), contested=True)
-        return Refused(f"is ours already (gen {marker.generation})", where=name)
+        return Taking(live, wanted(found, name), contested=True)
     if live.empty:
-        return Refused("has no record to take over; a plan will create it", where=name)
+        return Left(Refused("has no record to take over; a plan will create it", where=name), settled=True)
     if ours(live, row, owner):
-        return Refused("is known as ours; the enactors mark it by themselves", where=name)
+        return Left(Refused("is known as ours; the enactors mark it by themselves", where=name), settled=True)
     return Taking(live, wanted(found, name))
 
 

@@ -74,7 +74,7 @@ async def work(talk: Talk, file: str, saved: Basis, *, yes: bool, as_json: bool)
     if found.plan is None and not loads:
         answer("nothing to do: the saved plan changes nothing", {"done": "enact", "on": []}, as_json=as_json)
         return 0
-    for line in lines(found)[1:]:
+    for line in lines(found, asking=True)[1:]:
         note(line)
     if found.refusals and not yes:
         raise Refused("; ".join(found.refusals), where=file, hint=f"if you mean it:  fencepost enact {file} --yes")

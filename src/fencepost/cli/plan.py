@@ -22,8 +22,7 @@ from fencepost.cli.talk import Talk, talk_about
 from fencepost.cli.terminal import note, say, styled
 from fencepost.core.store import Row
 from fencepost.core.zone import Live
-from fencepost.settings import Region
-from fencepost.settings.providers import PROVIDERS
+from fencepost.settings import Region, providers
 
 
 def plan(
@@ -60,8 +59,8 @@ def plan(
     return talk_about(region_of(config), duration(timeout, "--timeout"), work)
 
 
-def lines(found: Preview) -> list[str]:
-    """The preview in words."""
+def lines(found: Preview, *, asking: bool = False) -> list[str]:
+    """The preview in words; ``asking`` leaves out how to have it done, where that is the next question."""
     region, rows = found.region, changing(found)
     managed = sum(marker_of(live) is not None for live in found.lives.values())
     known = f"{counted(len(region.endpoints), 'endpoint')}, {managed} managed"
@@ -98,13 +97,14 @@ def lines(found: Preview) -> list[str]:
             marker = marker_of(found.lives[name])
             said.append(f" {name}   " + (f"gen {marker.generation}, no change" if marker else "not published yet"))
             said += table(kept_lines(found, name), "   ")
-    return said + closing(found, rows) + plan_holds.closing(found)
+    end = closing(found, rows)
+    return said + (end[:1] if asking else end) + plan_holds.closing(found)
 
 
 def place(region: Region) -> str:
     """Where the domain is served, for people."""
-    at = region.dns.place
-    return f"{at} ({region.dns.provider})" if at is not None else PROVIDERS[region.dns.provider].label
+    at = providers.where(region.dns)
+    return at if providers.by_api(region.dns) else f"{at} ({region.dns.provider})"
 
 
 def adoptable(found: Preview, name: str) -> str:
@@ -162,4 +162,5 @@ def endpoint_lines(found: Preview, row: Row) -> list[str]:
     if not cells:
         why = "; ".join(each.partition(": ")[2] for each in (found.plan.why if found.plan else ()) if row.name in each)
         cells.append(("~", unseen(live, row), "", why, ""))
-    return said + table(cells + kept_lines(found, row.name), "   ")
+    told = {cell[1] for cell in cells}
+    return said + table(cells + [kept for kept in kept_lines(found, row.name) if kept[1] not in told], "   ")

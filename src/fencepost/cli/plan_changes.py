@@ -36,7 +36,9 @@ def came(found: Preview, name: str, address: str) -> tuple[str, str, str]:
     who = member(found, name, address, found.after)
     if who is None:
         return "", "as the hold says", ""
-    if who.votes.fresh:
+    if who.state is State.KEPT:
+        why = kept_because(who)
+    elif who.votes.fresh:
         why = f"passed at {who.votes.healthy} of {who.votes.fresh} checkers"
     else:
         why = "not looked at yet; unknown serves"
@@ -94,7 +96,7 @@ def kept_lines(found: Preview, name: str) -> list[tuple[str, ...]]:
     said: list[tuple[str, ...]] = []
     for each in pool.members if pool else ():
         if each.state is State.KEPT:
-            said.append(("!", each.key, each.zone, f"dead for {dead_for(each)}, kept: {rule_text(each.rule)}", ""))
+            said.append(("!", each.key, each.zone, kept_because(each), ""))
         elif each.state is State.PENDING:
             said.append(
                 (
@@ -106,6 +108,11 @@ def kept_lines(found: Preview, name: str) -> list[tuple[str, ...]]:
                 )
             )
     return said
+
+
+def kept_because(each: Member) -> str:
+    """How long it has looked dead, and which rule keeps it."""
+    return f"dead for {dead_for(each)}, kept: {rule_text(each.rule)}"
 
 
 def dead_for(each: Member) -> str:

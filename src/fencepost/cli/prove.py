@@ -159,6 +159,9 @@ class Run:
             say(f"nothing stands at {self.names[0]} and {self.names[1].partition('.')[0]}")
         if self.error is not None and not as_json:
             note(words_of(self.error))
+            if isinstance(self.error, Misconfigured) and self.touched:
+                note("  or       give it, for this run, credentials that may write in the whole domain")
+                note("           (a least policy for the endpoints alone doesn't allow scratch names)")
 
     async def _work(self, *, clean: bool) -> None:
         scene = Scene(self._open, self.names, self._within)

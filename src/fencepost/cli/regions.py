@@ -22,14 +22,14 @@ def pointer() -> Path | None:
 
 
 def samples() -> list[Path]:
-    """The files of samples that may run here, likeliest first."""
+    """The files of samples that may run here, likeliest first: those that do run before what an earlier run left."""
     found = []
     noted = pointer()
     if noted is not None and noted.is_file():
         found.append(Path(noted.read_text().strip()))
     found.append(here() / SAMPLE_FOLDER / "region.toml")
     found += sorted(here().glob(f"{SAMPLE_FOLDER}-*/region.toml"))
-    return found
+    return sorted(found, key=lambda each: running_supervisor(each.parent) is None)
 
 
 def region_of(config: str | None, *, forgiving: bool = False) -> Region:

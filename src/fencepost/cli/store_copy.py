@@ -54,7 +54,7 @@ def store_copy(from_: str, to: str, /, *, timeout: Timeout = "10m", json: Json =
         brought = f"{counted(copied.plans, 'plan')} with {counted(copied.rows, 'row')}"
         say(f"copied to plan {copied.number}: {brought}, {counted(copied.history, 'line')} of history brought now")
         say(f"as in the first: {counted(copied.overrides, 'override')}, {counted(copied.orders, 'waiting order')}")
-        say("next: stop the roles, copy once more, and start them with the second file")
+        say("next: with the roles stopped, copy once more (if they ran just now), and start them with the second file")
         return 0
 
     return talk_about(region, duration(timeout, "--timeout"), work)

@@ -359,7 +359,8 @@ class Run:
                 await self.look()
                 self.draw_panel(screen, offered)
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self.news.wait(), 1.0 if self.ready else 0.3)
+                async with asyncio.timeout(1.0 if self.ready else 0.3):  # 3.11's wait_for can lose a cancellation
+                    await self.news.wait()
 
     def draw_panel(self, screen: Steady, offered: Tries) -> None:
         """Draw it from the status as it was last read, and the processes as they are now."""

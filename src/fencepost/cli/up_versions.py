@@ -16,7 +16,7 @@ from pathlib import Path
 from fencepost import __version__
 from fencepost.cli.regions import shown
 from fencepost.cli.terminal import note
-from fencepost.core.instant import Instant
+from fencepost.core.instant import SECOND, Instant
 from fencepost.ports import Beat, Misconfigured, PortError
 from fencepost.roles.status.processes import alive
 from fencepost.roles.status.running import SPEAKS_WITHIN
@@ -36,6 +36,8 @@ def refuse_other_versions(region: Region) -> None:
     stop = f"stop {'them' if len(others) > 1 else 'it'} first: Ctrl-C of that fencepost up, or"
     units = " ".join(f"fencepost-{beat.role.replace('/', '@')}" for beat in others[:NAMED_MOST])
     hint = f"{stop}  systemctl stop {units}    ({UPGRADE} says how to go on role by role)"
+    if not all(alive(beat.pid) for beat in others):  # on another machine, or ended this moment: a sign doesn't say
+        hint += f"; one that has ended is forgotten {SPEAKS_WITHIN // SECOND} s after its last sign of life"
     raise Misconfigured(f"{told(others)}; this is {__version__}", where=shown(Path(region.path)), hint=hint)
 
 

@@ -3,7 +3,7 @@
 The worlds are rows of integers (:mod:`fencepost.explorer.worlds`), each step of which runs the real deciders once, and
 a whole front of them is taken on at a time. After the search the graph itself answers `converges`: from every state
 reached, the goal must be reachable by the parts' own steps alone, and no schedule that lets every part go on may keep
-them from it for ever.
+them from it for ever. Where the numbers run away there is no last state; :mod:`fencepost.explorer.runaway` sees that.
 """
 
 import time
@@ -15,6 +15,7 @@ import numpy as np
 from fencepost.explorer.graph import Graph, Some
 from fencepost.explorer.known import Ints, Known
 from fencepost.explorer.result import NO_MEMORY, UNASKED, Result, Step
+from fencepost.explorer.runaway import DEEP, Figure, figure, runaway
 from fencepost.explorer.worlds import OUTSIDE, Worlds
 from fencepost.world.model import Model, P, S
 
@@ -28,6 +29,10 @@ NUMBERED_MOST = 2_000_000_000
 
 STUCK = "no step of the parts leads there any more"
 ROUND = "the parts may go round for ever without getting there, though each goes on"
+ENDLESS = "the parts never come to rest: the same situation comes again and again, each time with higher numbers"
+DEPTHS = frozenset(DEEP << doubling for doubling in range(20))
+LOOKED_AT = 16
+"""So many of the deepest states are looked at for that."""
 
 
 class Explorer(Generic[P, S]):
@@ -94,8 +99,27 @@ class Explorer(Generic[P, S]):
             if first == end:
                 return True
             self.level(first, end, most)
-            first, self.depth = end, self.depth + 1
+            deepest, first, self.depth = first, end, self.depth + 1
+            full = self.known.size > most
+            if self.broken is None and (full or self.depth in DEPTHS):
+                self.endless(deepest, end)
         return False
+
+    def endless(self, first: int, end: int) -> None:
+        """Whether the parts run away on a way to one of the states ``first`` to ``end``, the deepest whole level."""
+        for number in sorted({first + (end - 1 - first) * each // (LOOKED_AT - 1) for each in range(LOOKED_AT)}):
+            path = self.path(number)
+            at = runaway([self.figure(each) for each in path])
+            if at is not None:
+                self.why, self.broken = ENDLESS, (path[at - 1], path[at], "converges")
+                return
+
+    def figure(self, number: int) -> Figure:
+        """One state, to be compared with others. Of the adversary's moves each takes something from its budget."""
+        shared, *slots = self.known.rows[number].tolist()
+        common = self.worlds.shareds[shared]
+        parts = [self.worlds.slots[slot].key() for slot in slots]
+        return figure(getattr(common, "budget", ()), common, parts)
 
     def level(self, first: int, end: int, most: int) -> None:
         """Take every step from the states ``first`` to ``end``, the deepest known."""
@@ -157,9 +181,13 @@ class Explorer(Generic[P, S]):
 
     def story(self, before: int, after: int) -> tuple[Step, ...]:
         """The way to state ``after`` through ``before``, told move by move."""
-        path = [after]
-        while before >= 0:
-            path.append(before)
-            before = self.parent(before)
-        path.reverse()
+        path = [*self.path(before), after]
         return self.worlds.told([self.known.rows[number].tolist() for number in path])
+
+    def path(self, number: int) -> list[int]:
+        """The way to a state, from the first on; of none for -1."""
+        path = []
+        while number >= 0:
+            path.append(number)
+            number = self.parent(number)
+        return path[::-1]

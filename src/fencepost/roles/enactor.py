@@ -25,7 +25,7 @@ from fencepost.core.record_set import record_digest
 from fencepost.core.store import Head, Row
 from fencepost.core.traffic.dns_enactor import DnsEnactor, EnactorSettings
 from fencepost.core.zone import Batch, Change, Live, withdraws
-from fencepost.ports import DnsPort, Enacted, HistoryRow, PortError, StorePort
+from fencepost.ports import DnsPort, Enacted, HistoryRow, Misconfigured, PortError, Refused, StorePort
 from fencepost.roles.history import tell
 from fencepost.roles.local_file import LocalFile
 from fencepost.roles.loop import Condition, Drill, drive, first_of
@@ -78,6 +78,7 @@ class EnactorHands:
         self.told: dict[str, tuple[str, str]] = {}
         self.over = False
         self.refused: dict[str, Change] = {}
+        self.complaint = ("", "")
         self.read_at: Instant = 0
         self.condition = condition
         self.emptied: dict[str, tuple[Instant, Instant]] = {}
@@ -254,7 +255,9 @@ class EnactorHands:
         The history is only told of endpoints that this region has: another owner's, in the same domain, are his.
         """
         news = []
-        for name, verdict, why in found:
+        for name, verdict, short in found:
+            said = self.complaint[1] if (verdict, name) == ("refused", self.complaint[0]) else ""
+            why = f"{short}: {said}" if said else short
             self.found[name] = (verdict, why)
             if verdict != "leave" and name in self.rows and self.told.get(name) != (verdict, why):
                 self.told[name] = (verdict, why)
@@ -269,7 +272,14 @@ class EnactorHands:
         """One transaction; afterwards each of its endpoints is looked at again."""
         self.dirty.update(change.name for change in batch)
         began = time.time_ns()
-        if not await self.dns.commit(batch):
+        self.complaint = ("", "")
+        try:
+            applied = await self.dns.commit(batch)
+        except (Refused, Misconfigured) as error:
+            if len(batch) == 1:  # the decider is only told that it was refused; people need the provider's own words
+                self.complaint = (batch[0].name, error.what)
+            raise
+        if not applied:
             self.refused = {change.name: change for change in batch}
             return Changed()
         await self.enacted(batch, began)

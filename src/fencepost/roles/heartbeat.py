@@ -30,4 +30,5 @@ async def beat(role: str, store: StorePort, condition: Condition, notify: str = 
             log.debug("no beat: %s", error)
         await asyncio.sleep(REST_S)
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(condition.changed.wait(), EVERY_S - REST_S)
+            async with asyncio.timeout(EVERY_S - REST_S):  # 3.11's wait_for can lose a cancellation
+                await condition.changed.wait()

@@ -29,7 +29,7 @@ from fencepost.roles.domains import Domains
 from fencepost.roles.history import tell
 from fencepost.roles.loop import Condition
 from fencepost.roles.overrides import StoredOverride, of_pool, readable
-from fencepost.settings.core_settings import listed_targets, pool_settings, safety_settings
+from fencepost.settings.core_settings import health_settings, listed_targets, pool_settings, safety_settings
 from fencepost.settings.schema import Pool
 
 log = logging.getLogger(__name__)
@@ -226,14 +226,28 @@ class LoadBalancers:
             why = f"{move.rule}: {move.cause}" if move.cause else str(move.rule)
             return self.history("removed", pool.name, f"{move.key} out ({why}); {stay}")
         if move.after in SERVING and move.before not in SERVING and move.before is not None:
-            ramp = safety_settings(pool.safety).ramp_ns // SECOND
-            ramps = f"; its weight rises over {ramp} s" if member is not None and member.joined else ""
-            return self.history("back", pool.name, f"{move.key} back; {serving} of {len(row.members)} in{ramps}")
+            how = came_back(pool, member) if move.before is State.OUT and member is not None else ""
+            ramps = f"; {ramping(pool)}" if member is not None and member.joined else ""
+            return self.history("back", pool.name, f"{move.key} back{how}; {serving} of {len(row.members)} in{ramps}")
         return None
 
     def history(self, kind: str, pool: str, text: str) -> HistoryRow:
         """A line of history by this load balancer."""
         return HistoryRow(kind, pool, self.name, text, clock.now())
+
+
+def came_back(pool: Pool, member: Member) -> str:
+    """What a target that was out has shown: its passes, and for how long it was held out at least."""
+    health = health_settings(pool)
+    hold = min(health.hold_ns * member.flips, health.hold_max_ns) // SECOND
+    held = f", held {hold} s ({member.flips} flip{'' if member.flips == 1 else 's'})" if hold else ""
+    return f": {health.rise} pass{'' if health.rise == 1 else 'es'}{held}"
+
+
+def ramping(pool: Pool) -> str:
+    """How the weight of a target that comes into service rises."""
+    safety = safety_settings(pool.safety)
+    return f"weight {safety.ramp_floor_ppm / 10_000:g} % -> 100 % in {safety.ramp_ns // SECOND} s"
 
 
 def sight(member: Member) -> str:

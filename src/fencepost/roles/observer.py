@@ -227,7 +227,8 @@ class Observer:
                     again = await self.look_at(again[:AGAIN_MOST])
                     continue
                 with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(self._changed.wait(), max(0.0, end - loop.time()))
+                    async with asyncio.timeout_at(end):  # 3.11's wait_for can lose a cancellation
+                        await self._changed.wait()
             # However often a domain changes, and however little is left of the bound: never without a pause.
             await asyncio.sleep(AGAIN_S)
 

@@ -4,6 +4,7 @@ import ipaddress
 
 from fencepost.settings import units
 from fencepost.settings.mistakes import Notes
+from fencepost.settings.providers import PROVIDERS, where
 from fencepost.settings.schema import Endpoint, Pool, Region
 
 TTL_LONG_S = 300
@@ -64,23 +65,31 @@ def _pool(region: Region, pool: Pool, notes: Notes) -> None:
             )
             notes.odd(inner[0].line, text)
     mine = [endpoint for endpoint in region.endpoints if endpoint.pool == pool.name]
-    if region.dns.provider == "rfc2136":
+    if region.dns.provider != "embedded" and len({target.counts for target in pool.targets}) > 1:
         _weights(region, pool, mine, notes)
+    if region.dns.provider == "rfc2136":
         _many(pool, any(endpoint.srv for endpoint in mine), notes)
 
 
 def _weights(region: Region, pool: Pool, endpoints: list[Endpoint], notes: Notes) -> None:
-    """What weights are worth on a server that answers all addresses alike."""
-    if len({target.counts for target in pool.targets}) < 2:
+    """What weights are worth where all addresses are answered alike."""
+    alike = [each for each in endpoints if not each.weighted]
+    if not alike:
         return
-    plain = [endpoint for endpoint in endpoints if not endpoint.srv]
-    head = f"{region.dns.server} answers all addresses alike: weights of pool {pool.name}"
-    if plain or not endpoints:
-        where = f" at {plain[0].name}" if len(plain) < len(endpoints) else ""
-        notes.odd(pool.line, f'{head} count for the limits only{where}; srv = "_http._tcp" gives them in SRV records')
+    head = f"{where(region.dns)} answers all addresses alike: weights of pool {pool.name}"
+    plain = [each.name for each in alike if not each.srv]
+    provider = PROVIDERS[region.dns.provider]
+    if not plain:
+        services = ", ".join(sorted({each.srv for each in alike}))
+        text = f"{head} reach those callers alone that ask for SRV records ({services})"
+    elif provider.weighted:
+        way = f"weighted = true at endpoint {plain[0]} has it answer by weight, one address a question"
+        text = f"{head} count for the limits only; {way}"
+    elif provider.srv:
+        text = f'{head} count for the limits only; srv = "_http._tcp" at endpoint {plain[0]} has them in SRV records'
     else:
-        services = ", ".join(sorted({endpoint.srv for endpoint in endpoints}))
-        notes.odd(pool.line, f"{head} reach those callers alone that ask for SRV records ({services})")
+        text = f"{head} count for the limits only"
+    notes.odd(pool.line, text)
 
 
 def _many(pool: Pool, srv: bool, notes: Notes) -> None:

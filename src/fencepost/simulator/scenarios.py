@@ -74,12 +74,38 @@ PERSONS = (
     "endpoint-unlisted",
     "listing-empty",
 )
+
+
+def small(
+    name: str,
+    meaning: str,
+    *,
+    fixed: tuple[Upset, ...],
+    lasts: Duration,
+    quiet: Duration,
+    pools: tuple[tuple[int, int], ...] = ((2, 6),),
+    enactors: int = 2,
+) -> Scenario:
+    """A short scenario with a fixed schedule, small enough to read as a story: one pool, one planner, quick calls."""
+    return Scenario(
+        name,
+        meaning,
+        fixed=fixed,
+        pools=pools,
+        enactors=enactors,
+        planners=1,
+        lasts=lasts,
+        quiet=quiet,
+        mean=2 * MILLISECOND,
+    )
+
+
 SCENARIOS: dict[str, Scenario] = {
     each.name: each
     for each in (
         Scenario("swarm", "half of all kinds of upset, drawn by each seed: the default", tuple(KINDS)),
         Scenario("quiet", "nothing goes wrong"),
-        Scenario(
+        small(
             "race",
             "October 2025: two enactors stand still between reading and writing, plans follow each other and old rows "
             "are cleaned up; then the two go on",
@@ -90,11 +116,9 @@ SCENARIOS: dict[str, Scenario] = {
                 Upset(7 * MINUTE, "target-dies", 1, 2 * MINUTE),
                 Upset(11 * MINUTE, "target-dies", 2, 15 * MINUTE),
             ),
-            pools=((2, 6),),
-            planners=1,
+            enactors=3,
             lasts=30 * MINUTE,
             quiet=10 * MINUTE,
-            mean=2 * MILLISECOND,
         ),
         Scenario(
             "store-outage",
@@ -126,7 +150,7 @@ SCENARIOS: dict[str, Scenario] = {
             (*MESSAGES, *CUT_OFF, *PROCESSES, *TARGETS[:2]),
             every=True,
         ),
-        Scenario(
+        small(
             "outage",
             "the store goes away, records are emptied and healed without it; then it is lost, and made again from what "
             "stands in DNS",
@@ -139,14 +163,10 @@ SCENARIOS: dict[str, Scenario] = {
                 Upset(6 * MINUTE + SECOND, "record-altered", 0),
                 Upset(8 * MINUTE, "target-dies", 0, 2 * MINUTE),
             ),
-            pools=((2, 6),),
-            planners=1,
-            enactors=2,
             lasts=24 * MINUTE,
             quiet=8 * MINUTE,
-            mean=2 * MILLISECOND,
         ),
-        Scenario(
+        small(
             "marker-lost-twice",
             "an enactor stands still about to make a lost marker anew; the content changes, the marker is lost again",
             fixed=(
@@ -157,14 +177,10 @@ SCENARIOS: dict[str, Scenario] = {
                 Upset(7 * MINUTE + 50 * SECOND, "pause", 1, 30 * SECOND),
                 Upset(7 * MINUTE + 55 * SECOND, "marker-deleted", 0),
             ),
-            pools=((2, 6),),
-            planners=1,
-            enactors=2,
             lasts=20 * MINUTE,
             quiet=8 * MINUTE,
-            mean=2 * MILLISECOND,
         ),
-        Scenario(
+        small(
             "enactors-stopped",
             "both enactors stand still while plans follow each other and the janitor goes round",
             fixed=(
@@ -172,14 +188,10 @@ SCENARIOS: dict[str, Scenario] = {
                 Upset(2 * MINUTE, "pause", 1, 16 * MINUTE),
                 *(Upset((3 + 3 * n) * MINUTE, "target-dies", n, 30 * SECOND) for n in range(4)),
             ),
-            pools=((2, 6),),
-            planners=1,
-            enactors=2,
             lasts=30 * MINUTE,
             quiet=10 * MINUTE,
-            mean=2 * MILLISECOND,
         ),
-        Scenario(
+        small(
             "two-repairs",
             "a repair's release waits for a planner that stands still; meanwhile the endpoint is repaired once more",
             fixed=(
@@ -187,14 +199,10 @@ SCENARIOS: dict[str, Scenario] = {
                 Upset(4 * MINUTE, "pause", 2, 2 * MINUTE),
                 Upset(5 * MINUTE, "repair", 0, 4 * MINUTE),
             ),
-            pools=((2, 6),),
-            planners=1,
-            enactors=2,
             lasts=18 * MINUTE,
             quiet=7 * MINUTE,
-            mean=2 * MILLISECOND,
         ),
-        Scenario(
+        small(
             "hold",
             "a person repairs an endpoint while the store is away; it is emptied, healed, adopted and released",
             fixed=(
@@ -204,23 +212,16 @@ SCENARIOS: dict[str, Scenario] = {
                 Upset(5 * MINUTE, "marker-deleted", 1),
                 Upset(6 * MINUTE, "crash", 2),
             ),
-            pools=((2, 6),),
-            planners=1,
-            enactors=2,
             lasts=16 * MINUTE,
             quiet=6 * MINUTE,
-            mean=2 * MILLISECOND,
         ),
-        Scenario(
+        small(
             "first-minutes",
             "five minutes of a small region: the start, one death, one return",
             fixed=(Upset(2 * MINUTE, "target-dies", 0, 45 * SECOND),),
             pools=((2, 3),),
-            enactors=2,
-            planners=1,
             lasts=7 * MINUTE,
             quiet=3 * MINUTE,
-            mean=2 * MILLISECOND,
         ),
     )
 }

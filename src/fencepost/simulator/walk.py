@@ -16,6 +16,7 @@ from fencepost.core.promises import Memory
 from fencepost.core.store import Head, Tables
 from fencepost.core.zone import Batch, Live
 from fencepost.simulator.chance import Latencies
+from fencepost.simulator.pace import Pace
 from fencepost.simulator.timed import Indexed, Timed
 from fencepost.simulator.watch import ON_COMMIT, Watch
 from fencepost.world import calls
@@ -49,6 +50,7 @@ class Walk:
         self.sequence = 0
         self.latency = Latencies(seed, mean)
         self.watch = Watch(EPOCH)
+        self.pace = Pace()
         self.store_away_until: Instant = 0
         self.dns_away_until: Instant = 0
         self.ahead: Duration = 0
@@ -76,13 +78,14 @@ class Walk:
         heappush(self.heap, (at, self.sequence, act, what))
 
     def run(self, until: Instant) -> None:
-        """Take every move up to a time."""
-        heap, watch = self.heap, self.watch
+        """Take every move up to a time. Raises :class:`~fencepost.simulator.watch.Broken`."""
+        heap, watch, paced = self.heap, self.watch, self.pace.moved
         moves = 0
         try:
             while heap and heap[0][0] <= until:
                 self.now, _, act, what = heappop(heap)
                 moves += 1
+                paced(self.now)
                 act(what)
         finally:
             watch.moves += moves
@@ -118,6 +121,7 @@ class Walk:
         watch.tell(self.now, who, move.label, move)
         watch.judge(move.broken)
         if changed or after.stores is not before.stores:
+            self.pace.changed(self.now, who, move.label)
             self.changed()
 
     def arrive(self, batch: Batch) -> None:

@@ -4,7 +4,7 @@ port         the DNS port: read, live, commit, wait        mirror       what sta
 batches      a commit as exact DELETEs and CREATEs         record_sets  sets, simple and weighted
 listing      pages, and which are asked for                names        names and TXT values, spelled and read
 client       requests, each sent once                      errors       what refusals mean
-pace         how often it is asked                         shared       what the roles of one host share
+pace         how often it is asked                         host_cache   what the roles of one host share
 zones        which hosted zone a domain is                 policy       the least that IAM has to allow
 """
 

@@ -9,7 +9,7 @@ Signatures, credentials and XML are aiobotocore's, AWS's own library made asynch
 """
 
 import random
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack
 from functools import lru_cache
 from typing import Any
@@ -23,9 +23,9 @@ from botocore.parsers import ResponseParserError
 from msgspec import structs
 
 from fencepost.adapters.dns_route53.errors import BUSY, THROTTLED, Asked, complaint, no_answer, no_credentials
+from fencepost.adapters.dns_route53.host_cache import now
 from fencepost.adapters.dns_route53.pace import Pace
 from fencepost.adapters.dns_route53.settings import Route53Settings
-from fencepost.adapters.dns_route53.shared import now
 from fencepost.core.instant import SECOND, Instant
 from fencepost.ports import Misconfigured
 
@@ -51,6 +51,9 @@ _FROM = {
     "sso": "from single sign-on",
     "custom-process": "from a credential process",
 }
+
+
+NONSENSE = "its answer makes no sense"
 
 
 class InvalidBatch(Exception):  # noqa: N818  an answer to be looked into
@@ -99,12 +102,16 @@ class Client:
                 raise no_credentials(str(error), asked) from None
             except (aws.HTTPClientError, aws.ConnectionError, ClientError, ResponseParserError, OSError) as error:
                 raise no_answer(_why(error, self._settings.timeout / SECOND), asked) from None
+            except ValueError:  # botocore's parser, of a number that is none
+                raise no_answer(NONSENSE, asked) from None
             except aws.ParamValidationError as error:
                 raise complaint("InvalidInput", str(error), 400, asked) from None
             except aws.BotoCoreError as error:
                 raise Misconfigured(
                     f"Route 53: {type(error).__name__}", where=asked.where, hint="look at AWS's config files"
                 ) from None
+            if not _whole(answer, _ALWAYS[action]):
+                raise no_answer(NONSENSE, asked)
             self._pace.went_well()
             self._read_once |= not asked.writes
             return answer
@@ -173,6 +180,31 @@ _METHODS = {
 }
 """Every action that is ever asked for: the least policy allows these and no other."""
 ACTIONS = frozenset(_METHODS)
+_ALWAYS: dict[str, Mapping[str, Any]] = {
+    "ChangeResourceRecordSets": {"ChangeInfo": {}},
+    "ListResourceRecordSets": {
+        "IsTruncated": {},
+        "ResourceRecordSets": {"Name": {}, "Type": {}, "ResourceRecords?": {"Value": {}}},
+    },
+    "ListHostedZonesByName": {"HostedZones": {"Id": {}, "Name": {}}},
+    "GetHostedZone": {"HostedZone": {"Id": {}, "Name": {}}},
+}
+"""What each answer has always (API reference), of what is read here; with "?" where it may be missing.
+
+A captive portal or a proxy says 200 too, and botocore makes an empty answer of any XML that it doesn't know.
+"""
+
+
+def _whole(answer: Any, wanted: Mapping[str, Any]) -> bool:
+    """Whether an answer, or each element of a list, has all that it always has."""
+    if isinstance(answer, list):
+        return all(_whole(each, wanted) for each in answer)
+    if not isinstance(answer, Mapping):
+        return not wanted
+    return all(
+        _whole(answer[key], more) if (key := name.removesuffix("?")) in answer else name.endswith("?")
+        for name, more in wanted.items()
+    )
 
 
 def _told(error: aws.ClientError) -> tuple[str, str, int]:
@@ -185,7 +217,7 @@ def _why(error: Exception, patience_s: float) -> str:
     if isinstance(error, aws.ConnectTimeoutError | aws.ReadTimeoutError | TimeoutError):
         return f"no answer within {patience_s:g} s"
     if isinstance(error, ResponseParserError):
-        return "its answer makes no sense"
+        return NONSENSE
     if isinstance(error, aws.EndpointConnectionError):
         return "its API can't be reached"
     return "the connection broke before the answer was whole"

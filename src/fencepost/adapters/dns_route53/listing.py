@@ -11,10 +11,10 @@ from typing import Any
 
 from fencepost.adapters.dns_route53.client import Client
 from fencepost.adapters.dns_route53.errors import Asked
+from fencepost.adapters.dns_route53.host_cache import Shared
 from fencepost.adapters.dns_route53.mirror import Page
 from fencepost.adapters.dns_route53.names import listing_key
 from fencepost.adapters.dns_route53.record_sets import RecordSet, from_api
-from fencepost.adapters.dns_route53.shared import Shared
 from fencepost.core.instant import Instant
 from fencepost.ports import Unavailable
 
@@ -35,6 +35,7 @@ class Listing:
         asked = Asked("ListResourceRecordSets", f"listing {self._domain}", zone_id)
         sets: list[RecordSet] = []
         begin: dict[str, Any] = {"StartRecordName": start} if start else {}
+        begun = [begin]
         at: Instant = 0
         while True:
             answer = await self._client.ask(
@@ -42,24 +43,32 @@ class Listing:
             )
             at = at or self._client.sent
             sets += map(from_api, answer["ResourceRecordSets"])
-            following = answer["NextRecordName"] if answer["IsTruncated"] else ""
+            following = answer.get("NextRecordName", "") if answer["IsTruncated"] else ""
+            if answer["IsTruncated"] and not following:
+                raise Unavailable("Route 53 lists a part and doesn't say where it goes on", where=asked.where)
             whole = [each for each in sets if each.owner != following] if following else sets
             if whole or not following:
                 page = Page(start, following, at, tuple(whole))
                 self._shared.put_page(zone_id, page)
                 return page
-            again = {"StartRecordName": following, "StartRecordType": answer["NextRecordType"]}
+            again = {"StartRecordName": following}
+            if answer.get("NextRecordType"):
+                again["StartRecordType"] = answer["NextRecordType"]
             if answer.get("NextRecordIdentifier"):
                 again["StartRecordIdentifier"] = answer["NextRecordIdentifier"]
-            if again == begin:
-                raise Unavailable("Route 53 lists the same page again and again", where=asked.where)
+            if again in begun:
+                raise going_round(asked.where)
+            begun.append(again)
             begin = again
 
     async def whole(self, zone_id: str, since: Instant) -> list[Page]:
         """Every page; those that another role of this host was given since a time are taken from it."""
         pages: list[Page] = []
-        start = ""
+        start, begun = "", set[str]()
         while True:
+            if start in begun:
+                raise going_round(f"listing {self._domain}")
+            begun.add(start)
             page = self._shared.page(zone_id, start, since) or await self.page(zone_id, start, urgent=False)
             pages.append(page)
             start = page.following
@@ -73,6 +82,11 @@ class Listing:
             if not any(covers(page, owner) for page in pages):
                 pages.append(await self.page(zone_id, owner, urgent=True))
         return pages
+
+
+def going_round(where: str) -> Unavailable:
+    """The error for a listing that comes back to where it was: it would never end."""
+    return Unavailable("Route 53 lists the same page again and again", where=where)
 
 
 def covers(page: Page, owner: str) -> bool:

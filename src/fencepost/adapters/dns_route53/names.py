@@ -10,7 +10,7 @@ from functools import lru_cache
 
 from fencepost.core.names import MARKER_LABEL, WILDCARD_LABEL, marker_name, normalise
 
-_STRING = re.compile(r'\s*"((?:[^"\\]|\\.)*)"', re.DOTALL)
+_STRING = re.compile(r'\s*"([^"\\]*(?:\\.[^"\\]*)*)"', re.DOTALL)
 _ESCAPED = re.compile(r"\\([0-3][0-7]{2})|\\(.)", re.DOTALL)
 _PLAIN = frozenset(range(0x20, 0x7F)) - frozenset(b'"\\')
 

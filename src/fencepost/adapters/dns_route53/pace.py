@@ -12,7 +12,7 @@ answered.
 import random
 from collections.abc import Awaitable, Callable
 
-from fencepost.adapters.dns_route53.shared import Shared, now
+from fencepost.adapters.dns_route53.host_cache import Shared, now
 from fencepost.core.instant import SECOND, Duration, Instant
 
 SLOWEST = 16.0

@@ -27,12 +27,12 @@ from fencepost.adapters.dns_route53.batches import (
 )
 from fencepost.adapters.dns_route53.client import Client, InvalidBatch
 from fencepost.adapters.dns_route53.errors import Asked, Verdict, reasons, refused
+from fencepost.adapters.dns_route53.host_cache import Shared, now
 from fencepost.adapters.dns_route53.listing import Listing, pages_of, scan_seconds
 from fencepost.adapters.dns_route53.mirror import Mirror, Page, Sets
 from fencepost.adapters.dns_route53.names import endpoint_of, marker_owner_of, owner_of
 from fencepost.adapters.dns_route53.pace import Pace
 from fencepost.adapters.dns_route53.settings import Route53Settings
-from fencepost.adapters.dns_route53.shared import Shared, now
 from fencepost.adapters.dns_route53.zones import HostedZone, find_zone
 from fencepost.core.instant import MILLISECOND, SECOND, Duration
 from fencepost.core.zone import Batch, Live

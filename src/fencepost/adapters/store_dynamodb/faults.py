@@ -18,7 +18,7 @@ from fencepost.ports import Misconfigured, PortError, Unavailable
 MAKE_HINT = "a planner makes it; start one (`fencepost up`), or see [store] table and aws_region"
 RIGHTS = (
     "dynamodb:DescribeTable, GetItem, BatchGetItem, Query, PutItem, DeleteItem and BatchWriteItem on the table;"
-    " the planner also CreateTable"
+    " the planner also Scan and CreateTable"
 )
 _BUSY = frozenset({
     "ProvisionedThroughputExceededException",

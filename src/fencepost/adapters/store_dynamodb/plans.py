@@ -17,7 +17,9 @@ from collections.abc import Iterable, Sequence
 import msgspec
 from msgspec import structs
 
+from fencepost.adapters.store_bodies import decode_row, shared
 from fencepost.adapters.store_dynamodb import faults
+from fencepost.adapters.store_dynamodb.blobs import GoneError
 from fencepost.adapters.store_dynamodb.chain import BODY_EACH, Chain, Header, encode_chain, header_items
 from fencepost.adapters.store_dynamodb.client import Client, at_once
 from fencepost.adapters.store_dynamodb.inputs import InputTables
@@ -31,10 +33,8 @@ ROUNDS_MOST = 20
 PLANS_KEPT = 10_000
 """Plans of which no row is left are remembered so far back."""
 ROW, OLD = "row", "old"
-_REPEATED = ("content", "digest", "families", "store", "nonce", "by", "reason")
 
 encode = msgspec.json.encode
-_decode_row = msgspec.json.Decoder(Row).decode
 
 
 def row_key(kind: str, name: str, number: int, nonce: str) -> dict[str, Item]:
@@ -88,10 +88,15 @@ class Plans:
 
         published = await self.inputs.change(work, root)
         if published is None:
-            # Never named, and never to be: the head it was made on is gone. What stays is found by the janitor.
-            with contextlib.suppress(PortError, faults.TableMissingError):
-                await self.client.write(deletes=items)
+            await self._clear(head, items)
         return published
+
+    async def _clear(self, head: Head, items: Sequence[Item]) -> None:
+        """Delete what an outrun plan has written, once the chain says that it can't count; else the janitor will."""
+        with contextlib.suppress(PortError, faults.TableMissingError, GoneError):
+            root = await self.roots.read()
+            if root.number >= head.number and (await self.chain.at(root)).get(head.number) != head.nonce:
+                await self.client.write(deletes=items)
 
     async def newest_rows(self, since: Head | None) -> tuple[Head, Sequence[Row]]:
         """The head, and the newest row of each endpoint that a plan after ``since`` changed (of all if unknown)."""
@@ -196,21 +201,10 @@ class Plans:
     def row(self, item: Item) -> Row:
         """A row out of its item. Raises ``Misconfigured``, naming it."""
         try:
-            return _decode_row(body(item))
+            return decode_row(body(item))
         except (ValueError, msgspec.MsgspecError) as error:
             raise faults.damaged(self.client.where, f"row {item['sk']['S']}: {error}") from error
 
     def _read(self, items: Iterable[Item]) -> Sequence[Row]:
-        """The rows, holding equal contents, nonces and the like only once: most endpoints of a pool answer the same.
-
-        Rows just decoded are nobody else's yet, so they may be changed in place.
-        """
-        known: dict[object, object] = {}
-        made = []
-        for item in items:
-            row = self.row(item)
-            for field in _REPEATED:
-                value = getattr(row, field)
-                structs.force_setattr(row, field, known.setdefault(value, value))
-            made.append(row)
-        return tuple(made)
+        """The rows."""
+        return shared(self.row(item) for item in items)

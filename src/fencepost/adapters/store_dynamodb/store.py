@@ -21,7 +21,8 @@ from fencepost.adapters.store_dynamodb.root import Roots
 from fencepost.adapters.store_dynamodb.spent import SpentRows
 from fencepost.adapters.store_dynamodb.table import Table
 from fencepost.adapters.store_dynamodb.telemetry import Telemetry
-from fencepost.adapters.store_dynamodb.watch import Waiter, Watch
+from fencepost.adapters.store_dynamodb.watch import Watch
+from fencepost.adapters.store_waiting import Waiter
 from fencepost.core.fence import Generation
 from fencepost.core.instant import Instant
 from fencepost.core.record_set import Content

@@ -169,7 +169,8 @@ def _keys(table: Mapping[str, Any]) -> Sequence[TableFinding]:
 
 def _replicas(table: Mapping[str, Any]) -> Sequence[TableFinding]:
     regions = ", ".join(sorted(str(one.get("RegionName")) for one in table.get("Replicas") or ()))
-    if not regions and not table.get("GlobalTableVersion"):
+    version = str(table.get("GlobalTableVersion") or "")  # may stay when the last replica is gone
+    if not regions and not version.startswith("2017"):
         return [TableFinding("good", "the table is in one AWS Region: its compare-and-set is decided in one place")]
     if table.get("MultiRegionConsistency") == "STRONG":
         return [
@@ -182,7 +183,7 @@ def _replicas(table: Mapping[str, Any]) -> Sequence[TableFinding]:
     return [
         TableFinding(
             "refused",
-            f"the table is a global one with eventual consistency ({regions or table.get('GlobalTableVersion')}): two"
+            f"the table is a global one with eventual consistency ({regions or version}): two"
             " Regions could both win a compare-and-set, and one's plan would silently be lost",
             "remove the replicas, or name a table of one Region under [store]. No replica is needed for safety: DNS"
             " itself is the fence, and a new store adopts what stands there",

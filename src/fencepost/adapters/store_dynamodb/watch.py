@@ -14,23 +14,20 @@ import time
 
 from fencepost.adapters.store_dynamodb.faults import TableMissingError
 from fencepost.adapters.store_dynamodb.root import Root, Roots
-from fencepost.core.instant import SECOND, Duration
+from fencepost.adapters.store_waiting import Changes
 from fencepost.ports import PortError
 
 LOOK_EACH_S = 1.0
 
 
-class Watch:
+class Watch(Changes):
     """What changed in the store, and who waits for it; one event loop's."""
 
     def __init__(self, roots: Roots) -> None:
+        super().__init__()
         self._roots = roots
         self._task: asyncio.Task[None] | None = None
         self._seen: object = None
-        self.changes = 0
-        self.plan_changes = 0
-        self.waiting: set[asyncio.Future[None]] = set()
-        self.waiting_for_plans: set[asyncio.Future[None]] = set()
         roots.told = self.told
 
     def told(self, root: Root) -> None:
@@ -40,20 +37,11 @@ class Watch:
     def _note(self, seen: object) -> None:
         if seen != self._seen:
             self._seen = seen
-            self.plan_changes += 1
-            self._wake(self.waiting_for_plans)
-            self.wrote()
+            self.note(plans_too=True)
 
     def wrote(self) -> None:
         """Something has changed, or may have: for those who wait for reports too."""
-        self.changes += 1
-        self._wake(self.waiting)
-
-    @staticmethod
-    def _wake(waiting: set[asyncio.Future[None]]) -> None:
-        for changed in waiting:
-            if not changed.done():
-                changed.set_result(None)
+        self.note(plans_too=False)
 
     def start(self) -> None:
         """Begin to look, if that hasn't begun."""
@@ -76,38 +64,9 @@ class Watch:
 
     async def close(self) -> None:
         """End looking, and every wait."""
-        self.changes += 1
-        self.plan_changes += 1
+        self.count(plans_too=True)
         if self._task is not None:
             self._task.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await self._task
-        self._wake(self.waiting)
-        self._wake(self.waiting_for_plans)
-
-
-class Waiter:
-    """One task's view of a watch: it is told of every change since its own last wait, whoever else waits."""
-
-    def __init__(self, watch: Watch, *, reports: bool) -> None:
-        self._watch = watch
-        self._reports = reports
-        self._told = 0
-
-    async def wait(self, most: Duration) -> None:
-        """Return when something has changed since the last call returned, at the latest after ``most`` nanoseconds."""
-        watch = self._watch
-        watch.start()
-        changed = asyncio.get_running_loop().create_future()
-        waiting = watch.waiting if self._reports else watch.waiting_for_plans
-        waiting.add(changed)
-        try:
-            if self._now() == self._told:
-                await asyncio.wait((changed,), timeout=most / SECOND)
-        finally:
-            waiting.discard(changed)
-            changed.cancel()
-        self._told = self._now()
-
-    def _now(self) -> int:
-        return self._watch.changes if self._reports else self._watch.plan_changes
+        self.wake(plans_too=True)

@@ -1,7 +1,9 @@
 """Opens a session: connects, sets our limits, and sees to it that the store is of this version and of this server."""
 
 import logging
+import math
 import threading
+import time
 
 from fencepost.adapters.store_postgresql import faults, founding, schema
 from fencepost.adapters.store_postgresql.address import Address
@@ -9,6 +11,8 @@ from fencepost.adapters.store_postgresql.bounded import BoundedConnection
 from fencepost.adapters.store_postgresql.session import Session
 
 log = logging.getLogger(__name__)
+CALL_MOST_S = 15.0
+"""So long all statements of a call may take together, on a server that answers slowly."""
 LIMITS = {
     "statement_timeout": "8s",
     "lock_timeout": "4s",
@@ -50,6 +54,7 @@ def connect(address: Address, *, create: bool, given_up: threading.Event) -> Ses
         raise address.wrong
     connection = BoundedConnection.connect(address.conninfo, autocommit=True)
     connection.given_up = given_up
+    connection.deadline = time.monotonic() + CALL_MOST_S
     session = Session(connection, address)
     try:
         _set_up(session)
@@ -58,6 +63,7 @@ def connect(address: Address, *, create: bool, given_up: threading.Event) -> Ses
     except BaseException:
         connection.close()
         raise
+    connection.deadline = math.inf
     return session
 
 

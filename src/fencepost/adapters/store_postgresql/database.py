@@ -9,6 +9,7 @@ found its idle connection broken at its very first word. A write that may have b
 unknown, and whoever asked reads again.
 """
 
+import contextlib
 import random
 import threading
 import time
@@ -18,12 +19,12 @@ from typing import TypeVar
 import msgspec
 import psycopg
 
+from fencepost.adapters.store_bodies import UnreadableError
 from fencepost.adapters.store_postgresql import faults
 from fencepost.adapters.store_postgresql.address import Address
 from fencepost.adapters.store_postgresql.bounded import StuckError
-from fencepost.adapters.store_postgresql.connection import connect
+from fencepost.adapters.store_postgresql.connection import CALL_MOST_S, connect
 from fencepost.adapters.store_postgresql.inputs import Snapshot
-from fencepost.adapters.store_postgresql.plans import UnreadableError
 from fencepost.adapters.store_postgresql.session import Session
 from fencepost.ports import Misconfigured, PortError
 
@@ -32,6 +33,13 @@ ATTEMPTS = 8
 PAUSE_MOST_S = 0.05
 BACK_OFF_LEAST_S = 0.1
 BACK_OFF_MOST_S = 2.0
+_HOLDER = """
+SELECT pid, coalesce(nullif(application_name, ''), 'no name'), usename
+FROM pg_stat_activity JOIN pg_locks AS held USING (pid)
+WHERE held.relation = 'head'::regclass AND held.granted AND pid <> pg_backend_pid()
+    AND NOT EXISTS (SELECT 1 FROM pg_locks AS awaited WHERE awaited.pid = held.pid AND NOT awaited.granted)
+ORDER BY backend_start LIMIT 1
+"""
 
 
 class Database:
@@ -104,6 +112,7 @@ class Database:
             idle = self._session is not None
             self._begun = False
             session = self._ready()
+            session.connection.deadline = time.monotonic() + CALL_MOST_S
             try:
                 return attempt(session)
             except psycopg.Error as error:
@@ -112,7 +121,7 @@ class Database:
                 stuck = isinstance(error, StuckError)
                 untouched = idle and broken and not stuck and (harmless or not self._begun)
                 if not left or not (untouched or error.sqlstate in faults.AGAIN):
-                    raise self._looked_at_anew(faults.translated(error, self.address)) from error
+                    raise self._problem(error) from error
                 if not broken:
                     time.sleep(random.uniform(0, PAUSE_MOST_S))  # noqa: S311  nothing secret about it
             except UnreadableError as error:
@@ -126,11 +135,24 @@ class Database:
                 raise
         raise AssertionError("the last attempt returns or raises")
 
-    def _looked_at_anew(self, problem: PortError) -> PortError:
-        """Where a person has to mend something the next call connects anew: version and rights may be others then."""
+    def _problem(self, error: psycopg.Error) -> PortError:
+        """An error as the port's.
+
+        Where a person has to mend something the next call connects anew: version and rights may be others then.
+        """
+        if isinstance(error, psycopg.errors.LockNotAvailable):
+            return faults.locked(self.address, self._holder())
+        problem = faults.translated(error, self.address)
         if isinstance(problem, Misconfigured):
             self.close()
         return problem
+
+    def _holder(self) -> tuple[int, str] | None:
+        """Process and name of another session that holds the head's lock, as far as can be told."""
+        with contextlib.suppress(psycopg.Error):
+            found = self._session.one(_HOLDER) if self._session is not None else None
+            return (found[0], f"{found[1]}, user {found[2]}") if found is not None else None
+        return None
 
     def _ready(self) -> Session:
         """The session, to the server that is there now."""

@@ -44,9 +44,6 @@ def translated(error: psycopg.Error, address: Address) -> PortError:
         return not_allowed(address, text)
     if state == _READ_ONLY:
         return replica(address)
-    if state == "55P03":
-        hint = "look in pg_stat_activity for a session that holds a lock on fencepost's tables; " + _KEPT
-        return Unavailable("another session has held the store's lock for too long", where=where, hint=hint)
     if state == "57014":
         return Unavailable(f"the database didn't finish in time ({text})", where=where, hint=_KEPT)
     if state == "53100":
@@ -56,6 +53,15 @@ def translated(error: psycopg.Error, address: Address) -> PortError:
     if state[:2] in _MISCONFIGURED_CLASSES:
         return damaged(address, f"{text}, {state}")
     return Unavailable(f"the store can't be used now ({text})", where=where, hint=_KEPT)
+
+
+def locked(address: Address, holder: tuple[int, str] | None) -> Unavailable:
+    """Another session kept a lock for all the time we had."""
+    by, hint = "another session", f"look in pg_stat_activity for one that is idle in a transaction; {_KEPT}"
+    if holder is not None:
+        by = f"process {holder[0]} ({holder[1]})"
+        hint = f"look at it in pg_stat_activity; to end it: SELECT pg_terminate_backend({holder[0]}); {_KEPT}"
+    return Unavailable(f"{by} has held the store's lock for too long", where=address.where, hint=hint)
 
 
 def told(error: psycopg.Error) -> str:
@@ -106,7 +112,8 @@ def cannot_make(address: Address, text: str) -> Misconfigured:
     return Misconfigured(
         f"the store can't be made or brought to this version ({text})",
         where=address.where,
-        hint="once, start the planner with the dsn of the schema's owner; to make this user the owner of a new one run,"
+        hint="once, start the planner (or copy a store) with the dsn of the schema's owner;"
+        " to make this user the owner of a new one run,"
         f" as the database's owner: CREATE SCHEMA {schema} AUTHORIZATION {user};",
     )
 

@@ -10,7 +10,8 @@ from types import MappingProxyType
 import msgspec
 from msgspec.structs import replace
 
-from fencepost.adapters.store_postgresql.plans import decoded, encode, head_and_snapshot, locked_head
+from fencepost.adapters.store_bodies import decoded
+from fencepost.adapters.store_postgresql.plans import encode, head_and_snapshot, locked_head
 from fencepost.adapters.store_postgresql.session import Session
 from fencepost.core.store import Head, Order
 from fencepost.ports import Inputs, Refused

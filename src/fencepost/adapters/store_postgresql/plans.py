@@ -8,24 +8,21 @@ failures to retry. ``delete_row`` needs no lock on the head: it takes only rows 
 becomes the newest again.
 """
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import TypeVar
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
+from fencepost.adapters.store_bodies import UnreadableError, decode_row, decoded, shared
 from fencepost.adapters.store_postgresql.session import Session
 from fencepost.core.fence import Generation
 from fencepost.core.store import Head, Plan, Row
 
-T = TypeVar("T")
 PLANS_KEPT = 10_000
 """Plans without any row left are remembered so far back; a reader that is further behind is given every row."""
 CARRIED_OUT_KEPT = 10_000
 """So many orders that were carried out are remembered, so that one put again by a retry isn't done again."""
 
 encode = msgspec.json.encode
-_decode_row = msgspec.json.Decoder(Row).decode
-_REPEATED = ("content", "digest", "families", "store", "nonce", "by", "reason")
 _HEAD = "SELECT store, number, nonce, inputs, snapshot FROM head"
 _WALK = "SELECT set_config('enable_seqscan', 'on', true), set_config('enable_hashjoin', 'on', true)"
 _NEWEST = "SELECT plan_row.name, plan_row.body FROM newest JOIN plan_row ON plan_row.id = newest.row"
@@ -65,18 +62,6 @@ WHERE place.newer >= %s ORDER BY spent.row LIMIT %s
 """
 
 
-class UnreadableError(ValueError):
-    """A row that isn't what this version writes: its table, its key there and what is wrong."""
-
-
-def decoded(table: str, key: object, decode: Callable[[bytes], T], body: bytes) -> T:
-    """A row's body. A row that can't be read is never skipped, but named: raises :class:`UnreadableError`."""
-    try:
-        return decode(body)
-    except (msgspec.MsgspecError, ValueError, TypeError) as error:
-        raise UnreadableError(f"row {key!r} of table {table}: {error}") from error
-
-
 def head_and_snapshot(session: Session) -> tuple[Head, int]:
     """The newest plan, and the input snapshot counter; :class:`UnreadableError` if there is neither."""
     return _head(session.one(_HEAD))
@@ -89,7 +74,7 @@ def locked_head(session: Session) -> tuple[Head, int]:
 
 def _head(found: tuple[str, int, str, int, int] | None) -> tuple[Head, int]:
     if found is None:
-        raise UnreadableError("there is no head")
+        raise UnreadableError("head", 1, "there is none")
     return Head(*found[:4]), found[4]
 
 
@@ -115,22 +100,7 @@ def newest_rows(session: Session, since: Head | None) -> tuple[Head, Sequence[tu
 
 def read_rows(found: Iterable[tuple[str, bytes]]) -> tuple[Row, ...]:
     """Endpoints' rows out of their bodies."""
-    return shared(decoded("plan_row", name, _decode_row, body) for name, body in found)
-
-
-def shared(rows: Iterable[Row]) -> tuple[Row, ...]:
-    """The rows, holding equal contents, nonces and the like only once: most endpoints of a pool answer the same.
-
-    Rows just decoded are nobody else's yet, so they may be changed in place.
-    """
-    known: dict[object, object] = {}
-    made = []
-    for row in rows:
-        for field in _REPEATED:
-            value = getattr(row, field)
-            msgspec.structs.force_setattr(row, field, known.setdefault(value, value))
-        made.append(row)
-    return tuple(made)
+    return shared(decoded("plan_row", name, decode_row, body) for name, body in found)
 
 
 def _place(session: Session, head: Head) -> int | None:
@@ -195,7 +165,7 @@ def rows_of(session: Session, name: str) -> Sequence[tuple[str, bytes]]:
 def spent_rows(session: Session, most: int, place: int) -> Sequence[tuple[Row, int, Generation]]:
     """Rows that have ``place`` or more newer ones, oldest first, each with that number and the newest's generation."""
     return tuple(
-        (decoded("plan_row", name, _decode_row, body), newer, Generation(epoch, number))
+        (decoded("plan_row", name, decode_row, body), newer, Generation(epoch, number))
         for name, body, newer, epoch, number in session.rows(_SPENT, (place, most))
     )
 

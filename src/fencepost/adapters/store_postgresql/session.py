@@ -1,6 +1,8 @@
 """One open connection, as queries see it: statements, transactions, and telling whoever waits."""
 
 import contextlib
+import math
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
@@ -61,13 +63,15 @@ class Session:
 
         ``most_s`` is how long one statement of it may take on either side, where that is more than usual.
         """
-        usual_s = self.connection.patience_s
+        usual_s, left_s = self.connection.patience_s, self.connection.deadline - time.monotonic()
         self.execute("BEGIN")
         try:
             if most_s is not None:
-                self.connection.patience_s = max(most_s, usual_s)
+                self.connection.patience_s, self.connection.deadline = max(most_s, usual_s), math.inf
                 self.execute(f"SET LOCAL statement_timeout = {int(most_s * 1000)}")
             yield
             self.commit()
         finally:
             self.connection.patience_s = usual_s
+            if most_s is not None:
+                self.connection.deadline = time.monotonic() + left_s

@@ -14,7 +14,8 @@ from fencepost.adapters.store_postgresql import inputs, overrides, plans, teleme
 from fencepost.adapters.store_postgresql.address import Address
 from fencepost.adapters.store_postgresql.database import Database
 from fencepost.adapters.store_postgresql.session import Session
-from fencepost.adapters.store_postgresql.watch import Waiter, Watch
+from fencepost.adapters.store_postgresql.watch import Watch
+from fencepost.adapters.store_waiting import Waiter
 from fencepost.core.fence import Generation
 from fencepost.core.instant import Instant
 from fencepost.core.record_set import Content

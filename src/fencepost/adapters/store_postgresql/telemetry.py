@@ -9,7 +9,8 @@ from itertools import starmap
 
 import msgspec
 
-from fencepost.adapters.store_postgresql.plans import decoded, encode
+from fencepost.adapters.store_bodies import decoded
+from fencepost.adapters.store_postgresql.plans import encode
 from fencepost.adapters.store_postgresql.session import Session
 from fencepost.core.fence import Generation
 from fencepost.core.instant import Instant

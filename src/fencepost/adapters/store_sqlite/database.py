@@ -41,8 +41,8 @@ from urllib.parse import quote
 
 import msgspec
 
+from fencepost.adapters.store_bodies import UnreadableError
 from fencepost.adapters.store_sqlite import faults, schema
-from fencepost.adapters.store_sqlite.decoding import UnreadableError
 from fencepost.adapters.store_sqlite.writer import WriteLock
 from fencepost.ports import Misconfigured, Unavailable
 

@@ -3,7 +3,7 @@
 import sqlite3
 from pathlib import Path
 
-from fencepost.adapters.store_sqlite.decoding import UnreadableError
+from fencepost.adapters.store_bodies import UnreadableError
 from fencepost.adapters.store_sqlite.schema import MAKE_HINT
 from fencepost.ports import Misconfigured, PortError, Unavailable
 

@@ -10,7 +10,7 @@ from types import MappingProxyType
 import msgspec
 from msgspec.structs import replace
 
-from fencepost.adapters.store_sqlite.decoding import decoded
+from fencepost.adapters.store_bodies import decoded
 from fencepost.adapters.store_sqlite.plans import encode, head_and_snapshot
 from fencepost.core.store import Head, Order
 from fencepost.ports import Inputs, Refused

@@ -1,11 +1,11 @@
 """Plans and their rows: the queries. Each function runs inside a transaction that the caller has begun."""
 
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import msgspec
 
-from fencepost.adapters.store_sqlite.decoding import checked, decoded
+from fencepost.adapters.store_bodies import checked, decode_row, decoded, shared
 from fencepost.core.fence import Generation
 from fencepost.core.store import Head, Plan, Row
 
@@ -15,8 +15,6 @@ CARRIED_OUT_KEPT = 10_000
 """So many orders that were carried out are remembered, so that one put again by a retry isn't done again."""
 
 encode = msgspec.json.encode
-decode_row = msgspec.json.Decoder(Row).decode
-_REPEATED = ("content", "digest", "families", "store", "nonce", "by", "reason")
 _HEAD = "SELECT store, number, nonce, inputs, snapshot FROM head"
 _HEAD_KINDS = (str, int, str, int, int)
 _NEWEST = "SELECT row.name, row.body FROM newest JOIN row ON row.id = newest.row JOIN plan ON plan.seq = row.plan"
@@ -50,21 +48,6 @@ def newest_rows(db: sqlite3.Connection, since: Head | None) -> tuple[Head, Seque
 def read_row(name: str, body: bytes) -> Row:
     """An endpoint's row out of its body."""
     return decoded("row", name, decode_row, body)
-
-
-def shared(rows: Iterable[Row]) -> tuple[Row, ...]:
-    """The rows, holding equal contents, nonces and the like only once: most endpoints of a pool answer the same.
-
-    Rows just decoded are nobody else's yet, so they may be changed in place.
-    """
-    known: dict[object, object] = {}
-    made = []
-    for row in rows:
-        for field in _REPEATED:
-            value = getattr(row, field)
-            msgspec.structs.force_setattr(row, field, known.setdefault(value, value))
-        made.append(row)
-    return tuple(made)
 
 
 def _place(db: sqlite3.Connection, head: Head) -> int | None:

@@ -18,7 +18,8 @@ from fencepost.adapters.store_sqlite import inputs, overrides, plans, telemetry
 from fencepost.adapters.store_sqlite.checkpoints import Checkpoints
 from fencepost.adapters.store_sqlite.database import Database
 from fencepost.adapters.store_sqlite.inputs import Snapshot
-from fencepost.adapters.store_sqlite.watch import Waiter, Watch
+from fencepost.adapters.store_sqlite.watch import Watch
+from fencepost.adapters.store_waiting import Waiter
 from fencepost.core.fence import Generation
 from fencepost.core.instant import Instant
 from fencepost.core.record_set import Content

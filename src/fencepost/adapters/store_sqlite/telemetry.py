@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 import msgspec
 
-from fencepost.adapters.store_sqlite.decoding import checked, decoded
+from fencepost.adapters.store_bodies import checked, decoded
 from fencepost.adapters.store_sqlite.plans import encode
 from fencepost.core.fence import Generation
 from fencepost.core.instant import Instant

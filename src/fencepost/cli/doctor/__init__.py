@@ -14,6 +14,7 @@ from fencepost.cli.errors import REFUSED, UNREACHABLE, USAGE
 from fencepost.cli.flags import Config, Json, Timeout, duration
 from fencepost.cli.talk import Talk, assembly_folder, talk_about
 from fencepost.cli.terminal import say, styled
+from fencepost.core.store import Row
 from fencepost.core.zone import Live
 from fencepost.ports import Beat, Enacted, Misconfigured, PortError, Unavailable
 from fencepost.settings import Region
@@ -53,7 +54,7 @@ async def work(talk: Talk, *, as_json: bool) -> int:
             if look.hint and look.state != "ok":
                 say(f"{'':<10} {'':<8} try  {look.hint}")
         count = sum(look.state == "attention" for look in found)
-        say(f"{count} need a person" if count else "nothing needs a person")
+        say(f"{count} need{'s' if count == 1 else ''} a person" if count else "nothing needs a person")
     return looking.code(found)
 
 
@@ -121,7 +122,11 @@ class Looking:
         dns = self.talk.dns
         names = {*dns.names(), *(endpoint.name for endpoint in region.endpoints)}
         lives: list[Live] = [dns.live(name) for name in sorted(names)]
-        found += there.look_at_owners(region, lives, self.mark)
+        rows: dict[str, Row] = {}
+        if any(there.written_elsewhere(region, live, self.mark) for live in lives):
+            _, newest = await self.talk.within(self.talk.store.newest_rows(None), "the store")
+            rows = {row.name: row for row in newest}
+        found += there.look_at_owners(region, lives, self.mark, rows)
         found += there.look_at_rights(self.enacted, now)
         found += there.look_at_notify(self.talk, self.beats, now)
         return found

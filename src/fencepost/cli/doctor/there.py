@@ -9,6 +9,7 @@ from fencepost.cli.doctor.here import fresh
 from fencepost.cli.talk import Talk
 from fencepost.core.fence import Marker
 from fencepost.core.instant import MINUTE, SECOND, Instant
+from fencepost.core.store import Row
 from fencepost.core.zone import Live
 from fencepost.ports import Beat, Enacted, Notified, PortError
 from fencepost.settings import Region
@@ -16,6 +17,7 @@ from fencepost.settings.providers import PROVIDERS
 from fencepost.settings.units import spoken
 
 NEGATIVE_TTL_MOST_S = 60
+NO_ROWS: Mapping[str, Row] = {}
 PROVE = "fencepost prove    races writers at a scratch name, and so shows what may be written"
 
 
@@ -79,14 +81,28 @@ def look_at_rights(enacted: Mapping[str, Enacted], now: Instant) -> Iterator[Loo
         yield Look("ok", "rights", text, PROVE if now - last.at > 7 * 24 * 60 * MINUTE else "")
 
 
-def look_at_owners(region: Region, lives: Sequence[Live], mark: str) -> Iterator[Look]:
-    """Names that somebody else holds, and signs of another region under our owner."""
+def written_elsewhere(region: Region, live: Live, mark: str, row: Row | None = None) -> bool:
+    """Whether its marker is of our owner and another store, and isn't what our own row says.
+
+    ``mark`` is our store's ("" = not known). After a move, or once a new store has adopted what stood, nothing is
+    written: markers go on naming the store before, and our store holds the very same.
+    """
+    marker = live.marker
+    if not isinstance(marker, Marker) or marker.owner != region.owner or not mark or marker.store in (mark, "0000"):
+        return False
+    return row is None or (row.generation, row.digest) != (marker.generation, marker.digest)
+
+
+def look_at_owners(
+    region: Region, lives: Sequence[Live], mark: str, rows: Mapping[str, Row] = NO_ROWS
+) -> Iterator[Look]:
+    """Names that somebody else holds, and signs of another region under our owner. ``rows`` are our store's newest."""
     managed = {endpoint.name for endpoint in region.endpoints}
     strangers, others, orphans, odd = [], [], [], []
     for live in lives:
         marker = live.marker
         if isinstance(marker, Marker) and marker.owner == region.owner:
-            if mark and marker.store not in (mark, "0000"):
+            if written_elsewhere(region, live, mark, rows.get(live.name)):
                 others.append(f"{live.name} (store {marker.store})")
             if live.name not in managed:
                 orphans.append(live.name)

@@ -1,15 +1,19 @@
-"""What the tables hold, checked while it is read.
+"""What a store's tables hold, checked while it is read.
 
-SQLite stores any type in any column, and another version of fencepost, or a person with a tool, may have put something
-else there. Such a row is never skipped (an endpoint without row would look unknown): it is named, by table and key.
+Another version of fencepost, or a person with a tool, may have put something else there, and SQLite stores any type in
+any column. Such a row is never skipped (an endpoint without row would look unknown): it is named, by table and key.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
 import msgspec
 
+from fencepost.core.store import Row
+
 T = TypeVar("T")
+_REPEATED = ("content", "digest", "families", "store", "nonce", "by", "reason")
+decode_row = msgspec.json.Decoder(Row).decode
 
 
 class UnreadableError(ValueError):
@@ -34,3 +38,18 @@ def checked(table: str, key: object, values: Sequence[object], kinds: tuple[type
     for value, kind in zip(values, kinds, strict=True):
         if type(value) is not kind:
             raise UnreadableError(table, key, f"{value!r} stands where {kind.__name__} is wanted")
+
+
+def shared(rows: Iterable[Row]) -> tuple[Row, ...]:
+    """The rows, holding equal contents, nonces and the like only once: most endpoints of a pool answer the same.
+
+    Rows just decoded are nobody else's yet, so they may be changed in place.
+    """
+    known: dict[object, object] = {}
+    made = []
+    for row in rows:
+        for field in _REPEATED:
+            value = getattr(row, field)
+            msgspec.structs.force_setattr(row, field, known.setdefault(value, value))
+        made.append(row)
+    return tuple(made)

@@ -1,0 +1,74 @@
+"""Loops that wait for an event or a time end when they are cancelled, also in the moment in which the event comes.
+
+``asyncio.wait_for`` of Python 3.11 answers such a cancellation with the event (cpython #86296, mended in 3.12): the
+loop went round again, and what waited for its end waited for ever. ``timeout -s INT`` and systemd send SIGCONT right
+behind the signal, and ``up`` took that for news.
+"""
+
+import asyncio
+import contextlib
+import types
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from fencepost.cli.up import Run
+from fencepost.roles.heartbeat import beat
+from fencepost.roles.loop import Condition
+from fencepost.roles.observer import Observer
+from fencepost.world.reference_store import ReferenceStore
+
+Loop = Callable[[asyncio.Event], Awaitable[None]]
+
+
+async def panel(news: asyncio.Event) -> None:
+    """The panel of ``up``, without a region to show."""
+
+    async def nothing() -> None:
+        pass
+
+    run = types.SimpleNamespace(news=news, ready=True, region=None, draw_panel=lambda *_: None, look=nothing)
+    screen = types.SimpleNamespace(losing=lambda _: contextlib.nullcontext())
+    await Run.keep_panel(run, screen)  # type: ignore[arg-type]
+
+
+async def heartbeat(changed: asyncio.Event) -> None:
+    """A role's sign of life."""
+
+    async def sleeping(_: int) -> None:
+        await asyncio.sleep(0)
+
+    condition = Condition()
+    condition.changed = changed
+    await beat("planner", ReferenceStore("s1", lambda: "n1", sleeping), condition)
+
+
+async def observer(changed: asyncio.Event) -> None:
+    """The observer, with nothing to look at."""
+
+    async def nothing(_: object) -> list[str]:
+        return []
+
+    settings = types.SimpleNamespace(every_s=1.0)
+    looks = types.SimpleNamespace(ports=(), settings=settings, _changed=changed, look_at=nothing, _due=list)
+    await Observer._look_on(looks)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("turns", range(4))
+@pytest.mark.parametrize("loop", [panel, heartbeat, observer])
+def test_cancelled_with_the_event(loop: Loop, turns: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many turns of the event loop lie between the event and the cancellation, the loop ends."""
+    monkeypatch.setattr("fencepost.roles.heartbeat.REST_S", 0.0)
+
+    async def both() -> bool:
+        event = asyncio.Event()
+        task = asyncio.ensure_future(loop(event))
+        await asyncio.sleep(0.05)  # it waits by now
+        event.set()
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        task.cancel()
+        done, _ = await asyncio.wait([task], timeout=0.5)
+        return task in done and task.cancelled()
+
+    assert asyncio.run(both())
