@@ -132,8 +132,8 @@ def unseen(live: Live, row: Row) -> str:
         return f"ttl {live.ttl} s -> {row.content.ttl} s"
     if marker is None:
         return "its marker is written"
-    if (had := marker.content.srv if marker.content is not None else None) != row.content.srv:
-        return f"SRV {had or 'none'} -> {row.content.srv or 'none'}"
+    if (marker.content.srv if marker.content is not None else None) != row.content.srv:
+        return "its SRV records"
     if (marker.content.weights if marker.content is not None else ()) != row.content.weights:
         return "weights"
     return "only its marker; callers see no change"

@@ -50,7 +50,7 @@ def left_alone(facts: Facts, name: str) -> bool:
     live = facts.dns.lives.get(name) if facts.dns else None
     if live is None:
         return False
-    if foreign(live, facts.region.owner):
+    if foreign(live, facts.region.owner) or asked(facts, name, "foreign") is not None:
         return True
     if live.marker is not None or live.empty:
         return False

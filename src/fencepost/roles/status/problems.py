@@ -208,6 +208,8 @@ def why_alone(facts: Facts, name: str) -> tuple[str, str]:
     live = facts.dns.lives.get(name) if facts.dns else None
     if live is not None and foreign(live, facts.region.owner):
         return f"{whose(live)}; it is left alone: find out whose it is", ""
+    if why := asked(facts, name, "foreign"):
+        return f"{why}; it is left alone: remove that, or leave srv out", ""
     why = asked(facts, name) or "records without a marker stand here, and they aren't known as ours: left alone"
     return why, f"fencepost adopt {name}"
 
