@@ -112,7 +112,7 @@ def test_a_report_that_can_not_be_written_hides_nothing(folder: Path, served: Se
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_interrupted(folder: Path, served: Served, how: signal.Signals) -> None:
-    """Ctrl-C, a TERM, a lost terminal in the middle: 130, the result so far, and both names are removed all the same."""
+    """Ctrl-C, TERM, a lost terminal midway: 130, the result so far, and both names are removed all the same."""
     clean = {name: value for name, value in os.environ.items() if not name.startswith("FENCEPOST_")}
     words = [str(FENCEPOST), "prove", "--name", NAME, "--yes"]
     running = subprocess.Popen(
