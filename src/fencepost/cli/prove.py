@@ -1,7 +1,7 @@
 """``fencepost prove``: race a stale writer, and seven more, on a scratch name of one's own domain.
 
 It writes to the real provider, so it asks before, writes only at two names that are nobody's, and takes them away
-away again whatever happens: also on Ctrl-C, on SIGTERM, where its terminal goes away and where a race goes wrong. What
+again whatever happens: also on Ctrl-C, on SIGTERM, where its terminal goes away and where a race goes wrong. What
 it couldn't take away is named, with the line that does it.
 """
 
