@@ -162,6 +162,14 @@ def test_octodns_itself_reads_the_same_sets(tmp_path: Path) -> None:
     }
 
 
+@pytest.mark.parametrize("name", ["config/", "config.yaml", "example.com.yaml"])
+def test_octodns_a_place_that_is_not_there_is_said_so(name: str, tmp_path: Path) -> None:
+    """A folder mistyped was told that its name doesn't say which domain it is."""
+    done = call("import", "octodns", name, cwd=tmp_path)
+    assert done.returncode == 2
+    assert "no such file or directory" in done.stderr
+
+
 def test_octodns_folders_merges_and_split_zones(tmp_path: Path) -> None:
     """A file a zone, a folder a zone with a file a record; YAML's anchors and merges; what isn't a zone is said."""
     (tmp_path / "production.yaml").write_text("providers: {}\nzones: {}\n")

@@ -31,6 +31,7 @@ def read(book: Book, path: Path, domain: str = "") -> list[str]:
 
     Raises ``Misconfigured`` with file and line, ``OSError``.
     """
+    path.stat()  # one that isn't there is said so, whatever its name says
     if not path.is_dir():
         zone = domain or zone_of(path)
         if not zone:
