@@ -101,9 +101,18 @@ def test_roles_of_one_host_do_not_answer_for_the_provider(tmp_path: Path) -> Non
         assert 12 <= calls <= 22
 
 
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+def test_a_report_that_can_not_be_written_hides_nothing(folder: Path, served: Served) -> None:
+    """On a full disk (Linux: /dev/full) the verdict and what remains are said all the same; exit 74, no traceback."""
+    done = call("prove", "--name", NAME, "--yes", "--report", "/dev/full", cwd=folder)
+    assert done.returncode == 74, done.stderr
+    assert done.stdout.startswith("held here: 8 of 8")
+    assert "--report /dev/full can't be written: no space left on device" in done.stderr
+    assert nothing_left(served)
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_interrupted(folder: Path, served: Served, how: signal.Signals) -> None:
-    """Ctrl-C, or a TERM, in the middle: 130, the result so far, and both names are removed all the same."""
+    """Ctrl-C, TERM, a lost terminal midway: 130, the result so far, and both names are removed all the same."""
     clean = {name: value for name, value in os.environ.items() if not name.startswith("FENCEPOST_")}
     words = [str(FENCEPOST), "prove", "--name", NAME, "--yes"]
     running = subprocess.Popen(

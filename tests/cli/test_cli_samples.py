@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from fencepost.cli.regions import samples
+from fencepost.dev.sample import fresh_words, stand_ins
 
 
 def test_the_one_that_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -20,3 +21,16 @@ def test_the_one_that_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     with (tmp_path / ".fencepost" / "demo-bind" / "supervisor.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         assert [each.parent.name for each in samples()] == ["demo-bind", "demo", "demo-route53-dev"]
+
+
+@pytest.mark.parametrize(
+    ("provider", "store", "words"),
+    [
+        ("embedded", "sqlite", "up --fresh"),
+        ("bind", "postgresql", "up --fresh --provider bind --store postgresql"),
+        ("route53-dev", "sqlite", "up --fresh --provider route53-dev"),
+    ],
+)
+def test_what_resets_it_is_about_it(provider: str, store: str, words: str) -> None:
+    """`up --provider bind` ended with "`up --fresh` resets", which forgets another sample."""
+    assert fresh_words(stand_ins(provider, store)) == words

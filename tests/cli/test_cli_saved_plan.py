@@ -132,6 +132,22 @@ def test_what_is_no_saved_plan_is_refused(text: str, error: type[Exception], tmp
     assert "fencepost plan --save" in caught.value.hint  # type: ignore[attr-defined]
 
 
+def test_however_deep_it_is_nested_it_is_refused(tmp_path: Path) -> None:
+    """Just below the depth that can't be read there is one that can't be sealed."""
+    path = tmp_path / "p.json"
+    for depth in range(850, 1000):
+        path.write_text('{"schema": "fencepost.plan/1", "basis": ' + "[" * depth + "]" * depth + "}")
+        with pytest.raises((Refused, Misconfigured)):
+            load(path)
+
+
+def test_what_never_ends_is_read_no_further_than_a_plan_may_be_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A device, or a pipe, has no size to look at beforehand."""
+    monkeypatch.setattr(saved_plan, "SIZE_MOST", 1000)
+    with pytest.raises(Misconfigured, match="too large"):
+        load(Path("/dev/zero"))
+
+
 def test_every_byte_counts(saved: Path) -> None:
     """A digit that is another makes no other plan."""
     text = saved.read_text()

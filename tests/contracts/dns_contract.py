@@ -5,6 +5,7 @@ import asyncio
 import pytest
 from dns_agreement import check_agreement
 from dns_scene import DOMAIN, Stage, change, marker, standing
+from msgspec import structs
 
 from fencepost.core.fence import Foreign, Hold
 from fencepost.core.instant import MILLISECOND, SECOND
@@ -14,7 +15,12 @@ from fencepost.ports import Refused
 
 
 class DnsContract:
-    """The suite. ``stage`` comes from the module that subclasses it."""
+    """The suite. ``stage`` comes from the module that subclasses it.
+
+    ``requires_absence`` says whether the provider can be asked for a family that isn't published to be absent.
+    """
+
+    requires_absence = True
 
     def test_first_read_names_everything(self, stage: Stage) -> None:
         """A port starts with nothing and its first read names all (external-dns #414)."""
@@ -119,6 +125,28 @@ class DnsContract:
             assert not await port.commit((held,))
             await port.read()
             assert port.live(name) == hand
+            assert await port.commit((change(port.live(name), 3, "192.0.2.3"),))
+            await port.read()
+            assert port.live(name) == standing(name, 3, "192.0.2.3")
+
+        stage.run(act)
+
+    def test_family_added_beside_the_same_marker(self, stage: Stage) -> None:
+        """The marker alone gives nothing away: of A, AAAA that came since refuses the write, or is seen and taken."""
+
+        async def act() -> None:
+            name = "beside.example.test"
+            await stage.hand(standing(name, 1, "192.0.2.1"))
+            port = stage.port()
+            await port.read()
+            held = change(port.live(name), 2, "192.0.2.2")
+            added = structs.replace(port.live(name), aaaa=("2001:db8::7",))
+            await stage.hand(added)
+            assert await port.commit((held,)) is not self.requires_absence
+            await port.read()
+            if self.requires_absence:
+                assert port.live(name) == added
+            assert port.live(name).aaaa == ("2001:db8::7",)
             assert await port.commit((change(port.live(name), 3, "192.0.2.3"),))
             await port.read()
             assert port.live(name) == standing(name, 3, "192.0.2.3")

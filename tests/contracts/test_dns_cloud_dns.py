@@ -9,6 +9,9 @@ from dns_contract import DnsContract
 from dns_scene import DOMAIN, change, standing
 
 from fencepost.adapters import dns_cloud_dns
+from fencepost.adapters.dns_presentation import quoted
+from fencepost.core.fence import Marker
+from fencepost.core.names import marker_name
 from fencepost.core.zone import Live
 from fencepost.ports import Unavailable
 
@@ -185,5 +188,31 @@ def test_pages_and_a_listing_that_breaks_off(monkeypatch: pytest.MonkeyPatch) ->
             await port.read()
         assert [port.live(live.name) for live in lives] == lives
         assert not await port.read()
+
+    stage.run(act)
+
+
+def test_what_changes_while_the_whole_is_listed_is_known_at_once() -> None:
+    """A set on a page that has been read already changes before the last page: the list of changes tells of it."""
+    stage = CloudStage(direct=True, page=7)
+    lives = [standing(f"n{at}.example.test", 1, "192.0.2.1") for at in range(20)]
+    newer = standing("n0.example.test", 2, "192.0.2.2")
+    asked = iter(range(100))
+
+    def meanwhile(_method: str, path: str) -> None:
+        if path.endswith("rrsets") and next(asked) == 4:
+            at = f"{marker_name(newer.name)}."
+            assert isinstance(newer.marker, Marker)
+            come = [record(f"{newer.name}.", "A", 30, *newer.a), record(at, "TXT", 300, quoted(newer.marker.encode()))]
+            stage.fake.write([(f"{newer.name}.", "A"), (at, "TXT")], come)
+
+    async def act() -> None:
+        await stage.hand(*lives)
+        stage.fake.disturb = meanwhile
+        port = stage.port()
+        await port.read()
+        assert next(asked) > 5, "pages came after it"
+        assert port.live(newer.name) == newer
+        assert [port.live(live.name) for live in lives[1:]] == lives[1:]
 
     stage.run(act)

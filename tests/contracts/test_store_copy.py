@@ -115,6 +115,32 @@ def test_files_are_copied_alike() -> None:
     on_files(act)
 
 
+@given(
+    times=st.lists(st.integers(1, 4), min_size=1, max_size=12),
+    there=st.integers(0, 12),
+    late=st.lists(st.integers(1, 4), max_size=3),
+)
+def test_a_copy_that_was_ended_within_its_history_is_made_whole_by_the_next(
+    times: list[int], there: int, late: list[int]
+) -> None:
+    """kill -9 between two parts: lines of one moment were cut apart, and of those behind the cut none came any more.
+
+    Nor did one whose role's clock was behind, noted after the first copy.
+    """
+
+    async def act() -> None:
+        source, target = reference("1111-source"), reference("2222-target")
+        lines = [HistoryRow("plan", NAMES[0], "planner", f"line {at % 3}", time) for at, time in enumerate(times)]
+        await source.note(lines)
+        await target.note(lines[:there])
+        await copy_store(source, target)
+        await source.note([HistoryRow("enacted", NAMES[1], "enactor/a", "late", time) for time in late])
+        assert (await copy_store(source, target)).history == len(late)
+        assert sorted((await shape(target))[-1]) == sorted((await shape(source))[-1])
+
+    asyncio.run(act())
+
+
 def test_a_store_of_another_origin_is_refused_and_left_alone() -> None:
     """Two histories can't be one: whose row 2 is it?"""
 

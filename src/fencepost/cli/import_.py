@@ -123,6 +123,8 @@ def from_files(book: "Book", kind: Kind, files: tuple[str, ...], domain: str) ->
 
 def read_one(book: "Book", kind: Kind, path: Path, domain: str) -> None:
     """Read one file, or a folder."""
+    from fencepost.importing.endless import refuse_endless
+
     if kind == "octodns":
         from fencepost.importing import octodns
 
@@ -131,8 +133,7 @@ def read_one(book: "Book", kind: Kind, path: Path, domain: str) -> None:
         return
     if path.is_dir():
         raise Misconfigured("is a folder", where=str(path), hint=f"fencepost import {kind} FILE")
-    if path.is_file() and path.stat().st_size > SIZE_MOST:
-        raise Misconfigured(f"is too large: at most {SIZE_MOST} bytes are read", where=str(path))
+    refuse_endless(path, SIZE_MOST)
     if kind == "zonefile":
         from fencepost.importing import zonefile
 

@@ -96,6 +96,8 @@ def transfer(book: Book, domain: str, at: HostPort, key: TsigKey | None, timeout
         zone = transferred(domain, at, key, timeout)
     except dns.xfr.TransferError as error:
         hint = "let this machine or a key transfer it (allow-transfer), and name the key: --key FILE"
+        if error.rcode == dns.rcode.NOTAUTH:
+            hint = "it holds no such domain, as far as one may see; or " + hint
         raise Misconfigured(f"the server answers {dns.rcode.to_text(error.rcode)}", where=where, hint=hint) from None
     except (dns.tsig.PeerError, dns.tsig.BadSignature, dns.tsig.BadTime) as error:
         said = str(error) or type(error).__name__

@@ -1,8 +1,8 @@
 """``fencepost prove``: race a stale writer, and seven more, on a scratch name of one's own domain.
 
 It writes to the real provider, so it asks before, writes only at two names that are nobody's, and takes them away
-again whatever happens: also on Ctrl-C, on SIGTERM and where a race goes wrong. What it couldn't take away is named,
-with the line that does it.
+again whatever happens: also on Ctrl-C, on SIGTERM, where its terminal goes away and where a race goes wrong. What
+it couldn't take away is named, with the line that does it.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ from tempfile import TemporaryDirectory
 from typing import TypeVar
 
 from fencepost import __version__, proving
-from fencepost.cli.errors import INTERRUPTED, REFUSED, code_of, words_of
+from fencepost.cli.errors import INTERRUPTED, REFUSED, UNWRITTEN, code_of, error_word, words_of
 from fencepost.cli.flags import Config, Json, Timeout, Yes, agree, duration
 from fencepost.cli.terminal import note, say, styled
 from fencepost.core.instant import SECOND
@@ -59,6 +59,8 @@ def prove(
         raise Misconfigured("--clean needs the name that was left", hint="fencepost prove --clean --name …")
     if report is not None and not Path(report).parent.is_dir():
         raise Misconfigured("its folder is not there", where=f"--report {report}", hint="make the folder first")
+    if report is not None and Path(report).is_dir():
+        raise Misconfigured("is a folder", where=f"--report {report}", hint="name a file in it")
     run = Run(region, *scratch(region, name), patience_s=duration(timeout, "--timeout") / SECOND)
     if not clean:
         for line in run.intent():
@@ -82,6 +84,17 @@ def scratch(region: Region, name: str | None) -> tuple[str, tuple[str, str]]:
     if taken := {each.name for each in region.endpoints} & set(names):
         raise Misconfigured("is an endpoint of this region", where=sorted(taken)[0], hint="take another --name")
     return domain, names
+
+
+def written(report: str, text: str) -> bool:
+    """Write the report; whether that worked, and if not a note of why."""
+    try:
+        Path(report).write_text(text, encoding="utf-8")
+    except OSError as error:
+        said = (error.strerror or type(error).__name__).lower()
+        note(f"{error_word()} --report {report} can't be written: {said}; what was found stands above")
+        return False
+    return True
 
 
 class Run:
@@ -129,18 +142,20 @@ class Run:
             "at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         }
         document = proving.document(about, self.races, self.remains, whole=whole)
-        if report is not None and not clean:
-            Path(report).write_text(proving.markdown(document, last))
         if as_json:
             say(json_text.dumps(document | self._trouble()))
         elif not clean and (self.races or self.error is None):
             say(styled(last, "green" if document["held"] else "red"))
         self._say_rest(clean=clean, as_json=as_json)
+        # Last of all: a disk that is full must not keep from anybody what was found, and what remains.
+        unwritten = report is not None and not clean and not written(report, proving.markdown(document, last))
         if self.interrupted:
             return INTERRUPTED
         if self.error is not None and all(race.held for race in self.races):
             return code_of(self.error)
-        return REFUSED if self.remains or not all(race.held for race in self.races) else 0
+        if self.remains or not all(race.held for race in self.races):
+            return REFUSED
+        return UNWRITTEN if unwritten else 0
 
     def _trouble(self) -> dict[str, object]:
         error = self.error
@@ -168,7 +183,8 @@ class Run:
         task = asyncio.current_task()
         assert task is not None  # noqa: S101  it runs in one
         with suppress(NotImplementedError):
-            asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
+            for ending in (signal.SIGTERM, signal.SIGHUP):  # the latter comes when a terminal or its line goes
+                asyncio.get_running_loop().add_signal_handler(ending, task.cancel)
         try:
             if not clean:
                 await scene.refuse_used()

@@ -141,9 +141,12 @@ def seal(body: dict[str, Any]) -> str:
 def load(path: Path) -> Basis:
     """A saved plan. Raises ``Misconfigured`` for what is none, ``Refused`` for one that was changed since."""
     try:
-        if path.stat().st_size > SIZE_MOST:
+        with path.open("rb") as file:  # by reading: a pipe and a device have no size
+            text = file.read(SIZE_MOST + 1)
+        if len(text) > SIZE_MOST:
             raise Misconfigured("is too large for a saved plan", where=str(path), hint=HINT)
-        body = json.loads(path.read_bytes())
+        body = json.loads(text)
+        sealed = isinstance(body, dict) and body.pop("seal", None) == seal(body)
     except OSError as error:
         said = (error.strerror or type(error).__name__).lower()
         raise Misconfigured(f"can't be read: {said}", where=str(path), hint=HINT) from None
@@ -157,8 +160,7 @@ def load(path: Path) -> Basis:
         raise Misconfigured(what, where=str(path), hint=HINT)
     if "basis" not in body:
         raise Misconfigured("is what `plan --format json` prints, which can't be enacted", where=str(path), hint=HINT)
-    given = body.pop("seal", None)
-    if given != seal(body):
+    if not sealed:
         raise Refused("was changed since it was saved; nothing was done", where=str(path), hint=HINT)
     try:
         return msgspec.convert(body["basis"], Basis)

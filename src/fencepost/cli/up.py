@@ -24,6 +24,7 @@ from fencepost.cli.up_start import ask_once, hold_places, refuse_clashes
 from fencepost.cli.up_state import read
 from fencepost.cli.up_tries import Tries
 from fencepost.cli.up_versions import be_alone
+from fencepost.dev.sample import fresh_words, read_stand_ins
 from fencepost.ports import HistoryRow, Misconfigured, PortError
 from fencepost.roles.history import Following
 from fencepost.roles.status.document import Status
@@ -180,7 +181,8 @@ class Run:
 
     def closing(self, took_s: float) -> str:
         """The last line."""
-        return up_said.closing(took_s, self.status, self.unready(), is_sample=self.is_sample())
+        resets = fresh_words(read_stand_ins(self.folder)) if self.is_sample() else ""
+        return up_said.closing(took_s, self.status, self.unready(), resets)
 
     def fork_supervisor(self) -> tuple[int, int]:
         """Fork the supervisor; (where its lines come from, what to close to end it)."""

@@ -8,8 +8,11 @@ from fencepost.cli.terminal import say, styled
 from fencepost.roles.status.document import Status, encode
 
 
-def closing(took_s: float, status: Status | None, never_ready: str, *, is_sample: bool) -> str:
-    """What was promised and held, and where the next run goes on; ``never_ready`` says what was missing, if so."""
+def closing(took_s: float, status: Status | None, never_ready: str, resets: str = "") -> str:
+    """What was promised and held, and where the next run goes on.
+
+    ``never_ready`` says what was missing, if so; ``resets`` what forgets this run, for a sample.
+    """
     parts = [f"stopped in {took_s:.1f} s"]
     if never_ready:
         parts.append(styled(f"never ready: {never_ready}", "red"))
@@ -25,8 +28,7 @@ def closing(took_s: float, status: Status | None, never_ready: str, *, is_sample
         if unsure := unsure_promises(status):
             parts.append(f"can't be told: {', '.join(unsure)}")
         if status.plan is not None:
-            resets = "; `up --fresh` resets" if is_sample else ""
-            parts.append(f"next: plan {status.plan + 1}{resets}")
+            parts.append(f"next: plan {status.plan + 1}" + (f"; `{resets}` resets" if resets else ""))
     return " · ".join(parts)
 
 

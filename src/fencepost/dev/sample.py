@@ -56,6 +56,12 @@ def stand_ins(provider: str, store: str) -> Collection[str]:
     return [*([provider] if provider != "embedded" else []), *([store] if store != "sqlite" else [])]
 
 
+def fresh_words(words: Collection[str]) -> str:
+    """What starts the sample with these stand-ins anew, forgetting what an earlier run left."""
+    kinds = [f"--{'provider' if word in PROVIDERS else 'store'} {word}" for word in words]
+    return " ".join(("up --fresh", *kinds))
+
+
 def write_stand_ins(folder: Path, provider: str, store: str) -> None:
     """Note what is run beside the roles."""
     (folder / FILE).write_text("".join(f"{word}\n" for word in stand_ins(provider, store)))

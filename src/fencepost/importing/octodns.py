@@ -13,6 +13,7 @@ from pathlib import Path
 
 import yaml
 
+from fencepost.importing.endless import refuse_endless
 from fencepost.importing.records import ADDRESSES, POINTERS, Book
 from fencepost.ports import Misconfigured
 
@@ -20,6 +21,8 @@ TTL_DEFAULT_S = 3600
 """octoDNS's YamlProvider, default_ttl."""
 RULES = {"dynamic": "a dynamic record", "geo": "a geo record", "weighted": "a weighted record"}
 DEPTH_MOST = 16
+SIZE_MOST = 32 * 1024 * 1024
+"""Bytes of a file: half a million records, for which two gigabytes of memory are taken."""
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
@@ -28,6 +31,7 @@ def read(book: Book, path: Path, domain: str = "") -> list[str]:
 
     Raises ``Misconfigured`` with file and line, ``OSError``.
     """
+    path.stat()  # one that isn't there is said so, whatever its name says
     if not path.is_dir():
         zone = domain or zone_of(path)
         if not zone:
@@ -71,6 +75,7 @@ def read_file(book: Book, path: Path, zone: str) -> None:
         book.domain(zone)
     except ValueError as error:
         raise Misconfigured(f"the domain {zone!a} {error}", where=str(path)) from None
+    refuse_endless(path, SIZE_MOST)
     try:
         top = yaml.compose(path.read_text(encoding="utf-8"), Loader=LOADER)
     except yaml.MarkedYAMLError as error:
@@ -133,12 +138,20 @@ def ttl_of(fields: dict[str, yaml.Node], path: str, node: yaml.Node) -> int:
     return int(text)
 
 
-def items(node: yaml.Node, path: str, depth: int = 0) -> Iterator[tuple[str, yaml.Node]]:
-    """A mapping's keys and values, merges (``<<``) followed. Raises ``Misconfigured``."""
+def items(
+    node: yaml.Node, path: str, above: tuple[yaml.Node, ...] = (), met: set[int] | None = None
+) -> Iterator[tuple[str, yaml.Node]]:
+    """A mapping's keys and values, merges (``<<``) followed. Raises ``Misconfigured``.
+
+    ``met`` names the mappings merged so far. One that is merged again brings nothing new, since the first to bring a
+    key wins; followed again each time, a few lines of aliases to aliases would never end.
+    """
+    met = set() if met is None else met
+    met.add(id(node))
     if not isinstance(node, yaml.MappingNode) or not plain_tag(node):
         raise wrong("a mapping (key: value) should stand here", path, node)
-    if depth > DEPTH_MOST:
-        raise wrong("merges go too deep", path, node)
+    if node in above or len(above) > DEPTH_MOST:
+        raise wrong("merges go in circles" if node in above else "merges go too deep", path, node)
     own: dict[str, yaml.Node] = {}
     merged: list[yaml.Node] = []
     for key, value in node.value:
@@ -150,7 +163,9 @@ def items(node: yaml.Node, path: str, depth: int = 0) -> Iterator[tuple[str, yam
         else:
             own[name] = value
     for each in merged:
-        for name, value in items(each, path, depth + 1):
+        if id(each) in met and each is not node and each not in above:
+            continue
+        for name, value in items(each, path, (*above, node), met):
             own.setdefault(name, value)
     yield from own.items()
 

@@ -5,7 +5,7 @@ say which domain it is; then the person does.
 """
 
 import re
-from itertools import islice
+from itertools import count, islice
 from pathlib import Path
 
 import dns.exception
@@ -16,6 +16,8 @@ import dns.zone
 from fencepost.importing.records import ADDRESSES, POINTERS, Book
 from fencepost.ports import Misconfigured
 
+RECORDS_MOST = 1_000_000
+"""Three times what a region is promised for; one line with $GENERATE asks for as many as it likes."""
 _AT = re.compile(r"^(?P<file>.*?):(?P<line>\d+): (?P<what>.*)$", re.DOTALL)
 
 
@@ -23,7 +25,7 @@ def read(book: Book, path: Path, domain: str = "") -> None:
     """Read a master file into ``book``. Raises ``Misconfigured`` with file and line, ``OSError``."""
     origin = f"{domain}." if domain else None
     try:
-        zone = dns.zone.from_file(str(path), origin, relativize=False, check_origin=False)
+        zone = dns.zone.from_file(str(path), origin, zone_factory=Bounded, relativize=False, check_origin=False)
     except dns.zone.UnknownOrigin:
         hint = "say which:  --domain example.com"
         raise Misconfigured("no $ORIGIN says which domain it is", where=str(path), hint=hint) from None
@@ -34,6 +36,22 @@ def read(book: Book, path: Path, domain: str = "") -> None:
     except RecursionError:
         raise Misconfigured("$INCLUDE goes round in circles", where=str(path)) from None
     of_zone(book, zone)
+
+
+class Bounded(dns.zone.Zone):
+    """A zone of so many records at most. Raises dnspython's ``SyntaxError``, which the parser gives a line."""
+
+    def writer(self, replacement: bool = False) -> dns.zone.Transaction:
+        """As dnspython has it, and counting."""
+        made, counts = super().writer(replacement), count(1)
+
+        def take(*_: object) -> None:
+            if next(counts) > RECORDS_MOST:
+                what = f"more than {RECORDS_MOST} records"
+                raise dns.exception.SyntaxError(what)  # type: ignore[no-untyped-call]
+
+        made.check_put_rdataset(take)
+        return made
 
 
 def fault(error: Exception, path: Path, origin: str | None) -> Misconfigured:
@@ -56,7 +74,7 @@ def parses(path: Path, origin: str | None, lines: int) -> bool:
     with path.open(encoding="utf-8") as file:
         text = "".join(islice(file, lines))
     try:
-        dns.zone.from_text(text, origin, relativize=False, check_origin=False, allow_include=True)
+        dns.zone.from_text(text, origin, zone_factory=Bounded, relativize=False, check_origin=False, allow_include=True)
     except dns.zone.UnknownOrigin:  # so far nothing says which domain it is, which is no mistake
         return True
     except dns.exception.DNSException:

@@ -10,16 +10,19 @@ behind. A store that holds plans of another origin is refused, and nothing is wr
 """
 
 import asyncio
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable
 
 from msgspec import Struct
 
+from fencepost.core.instant import SECOND, Duration, Instant
 from fencepost.core.store import Head, Plan, Row
-from fencepost.ports import Refused, StorePort
+from fencepost.ports import HistoryRow, Refused, StorePort
 
 HISTORY_MOST = 100_000
 NOTED_AT_ONCE = 1000
+LATE_MOST: Duration = 3600 * SECOND
+"""A line that comes after another may be so much older: by a clock that is behind, or noted late."""
 AT_ONCE = 32
 """Endpoints whose rows are read at the same time."""
 
@@ -126,10 +129,26 @@ async def copy_inputs(source: StorePort, target: StorePort) -> None:
 
 
 async def copy_history(source: StorePort, target: StorePort, tell: Callable[[str], None]) -> int:
-    """The history after the newest line that the target has; how many lines."""
+    """What the target's history lacks; how many lines.
+
+    Lines of one moment may have been cut apart by an earlier copy that was ended, and a role whose clock is behind
+    notes lines that are older than the newest: so of the last hour before that it is looked which are there.
+    """
     newest = await target.history(most=1)
-    rows = await source.history(since=newest[-1].at + 1 if newest else 0, most=HISTORY_MOST)
+    since = max(0, newest[-1].at - LATE_MOST) if newest else 0
+    there = Counter(map(_line, await target.history(since=since, most=HISTORY_MOST)) if newest else ())
+    rows = []
+    for row in await source.history(since=since, most=HISTORY_MOST):
+        if there[_line(row)]:
+            there[_line(row)] -= 1
+        else:
+            rows.append(row)
     for at in range(0, len(rows), NOTED_AT_ONCE):
         await target.note(rows[at : at + NOTED_AT_ONCE])
         tell(f"history: {at + len(rows[at : at + NOTED_AT_ONCE]):,} of {len(rows):,} lines")
     return len(rows)
+
+
+def _line(row: HistoryRow) -> tuple[Instant, str, str, str, str]:
+    """A line but for its id, which each store gives."""
+    return row.at, row.kind, row.on, row.by, row.text

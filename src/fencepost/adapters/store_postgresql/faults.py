@@ -120,7 +120,10 @@ def cannot_make(address: Address, text: str) -> Misconfigured:
 
 def missing(address: Address) -> Unavailable:
     """There are no tables, and we may not make them."""
-    hint = "a planner makes them; start one, or name the right database in [store] dsn"
+    hint = (
+        "a planner makes them, if its dsn is that of the schema's owner: start one so, once;"
+        " or name the right database in [store] dsn"
+    )
     return Unavailable(f"there is no store in schema {address.schema}", where=address.where, hint=hint)
 
 
