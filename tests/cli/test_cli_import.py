@@ -162,6 +162,20 @@ def test_octodns_itself_reads_the_same_sets(tmp_path: Path) -> None:
     }
 
 
+def test_a_file_that_bind_wrote_wants_its_domain(tmp_path: Path) -> None:
+    """BIND 9.18 rewrites the file of a domain that takes updates, beginning "$ORIGIN .": it said "add() has ..."."""
+    lines = ("$ORIGIN .", "$TTL 300", "example.test IN SOA ns.example.test. h.example.test. 1 2 3 4 5")
+    more = ("$ORIGIN example.test.", "api A 192.0.2.1", " A 192.0.2.2")
+    (tmp_path / "db").write_text("\n".join((*lines, *more, "")))
+    done = call("import", "zonefile", "db", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "SOA record stands at another name" in done.stderr
+    assert "--domain" in done.stderr
+    done = call("import", "zonefile", "db", "--domain", "example.test", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert 'name = "api.example.test"' in done.stdout
+
+
 @pytest.mark.parametrize("name", ["config/", "config.yaml", "example.com.yaml"])
 def test_octodns_a_place_that_is_not_there_is_said_so(name: str, tmp_path: Path) -> None:
     """A folder mistyped was told that its name doesn't say which domain it is."""
