@@ -11,8 +11,8 @@ from typing import Any
 
 import psycopg
 import pytest
+from free_ports import free_port
 from postgresql import PASSWORD, Server, postgresql
-from servers import free_port
 from store import plan
 
 from fencepost.adapters.store_postgresql import PostgresqlStore, schema

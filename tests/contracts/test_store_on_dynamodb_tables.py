@@ -10,7 +10,7 @@ import boto3
 import pytest
 from dynamodb import AWS_REGION, aws_environment, emulator
 from dynamodb_faulty import answered, opened
-from servers import free_port
+from free_ports import free_port
 from store import published
 
 from fencepost.adapters.store_dynamodb import DynamoDbStore, client, look_at_table
