@@ -8,12 +8,13 @@ run has its own, and one is given again only when all others were.
 import itertools
 import os
 import socket
+from collections.abc import Iterator
 
 FIRST, LAST, WORKERS = 10_000, 32_000, 8
 SIZE = (LAST - FIRST) // WORKERS
 
 
-def own_ports() -> itertools.cycle[int]:
+def own_ports() -> Iterator[int]:
     """This worker's ports, beginning anywhere, so that two runs at once seldom meet."""
     worker = os.environ.get("PYTEST_XDIST_WORKER", "gw7").removeprefix("gw")
     first = FIRST + int(worker) % WORKERS * SIZE
