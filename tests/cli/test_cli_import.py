@@ -1,24 +1,31 @@
 """``fencepost import``: what it writes loads, and says of each name exactly what is served, or why it is left out."""
 
 import contextlib
+import itertools
 import json
 import subprocess
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+import dns.name
+import dns.rdata
+import dns.zone
 import pytest
 from called import call
 from hypothesis import given
 from hypothesis import strategies as st
 from imported import DOMAIN, SETS, Drawn, asked, full, loaded, octodns, route53, zonefile
 
+from fencepost.cli.import_live import transfer
+from fencepost.core.instant import SECOND
 from fencepost.core.record_set import content
 from fencepost.importing import Book, Served, choose, write
 from fencepost.importing import octodns as octodns_reader
 from fencepost.importing import route53_json as route53_reader
 from fencepost.importing import zonefile as zonefile_reader
 from fencepost.importing.records import RecordSet, Source
-from fencepost.ports import Misconfigured
+from fencepost.ports import Misconfigured, Unavailable
+from fencepost.settings.schema import HostPort
 
 PEERS = Path(__file__).parents[2] / ".venv/peers/bin/python"
 SERVED = Served(('provider = "embedded"',), "a test")
@@ -293,6 +300,22 @@ def test_a_line_that_asks_for_millions_of_records_is_refused(tmp_path: Path, mon
     with pytest.raises(Misconfigured, match="more than 100 records") as caught:
         read("zonefile", f"{SOA}$GENERATE 1-20000000 h$ A 192.0.2.1\n", tmp_path)
     assert ":3" in caught.value.where
+
+
+def test_a_transfer_that_never_ends_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """RFC 5936: a transfer ends with the SOA that it begins with. A server that never sends it would fill memory."""
+
+    def endless(_host: str, zone: dns.zone.Zone, *_rest: object, **_more: object) -> None:
+        with zone.writer(replacement=True) as transaction:
+            for number in itertools.count():
+                found = dns.rdata.from_text("IN", "A", "192.0.2.1")
+                transaction.add(dns.name.from_text(f"h{number}.{DOMAIN}."), 60, found)
+                assert number < 1000
+
+    monkeypatch.setattr("fencepost.importing.zonefile.RECORDS_MOST", 100)
+    monkeypatch.setattr("dns.query.inbound_xfr", endless)
+    with pytest.raises(Unavailable, match="more than 100 records"):
+        transfer(Book(), DOMAIN, HostPort("127.0.0.1", 53), None, SECOND)
 
 
 @given(body=st.binary(max_size=200) | st.text(max_size=200).map(str.encode))

@@ -17,7 +17,7 @@ from fencepost.importing.records import ADDRESSES, POINTERS, Book
 from fencepost.ports import Misconfigured
 
 RECORDS_MOST = 1_000_000
-"""Three times what a region is promised for; one line with $GENERATE asks for as many as it likes."""
+"""Three times what a region is promised for; a line with $GENERATE, or a transfer, may have as many as it likes."""
 _AT = re.compile(r"^(?P<file>.*?):(?P<line>\d+): (?P<what>.*)$", re.DOTALL)
 
 
