@@ -2,7 +2,6 @@
 
 import asyncio
 import itertools
-import sqlite3
 import subprocess
 import sys
 from pathlib import Path
@@ -243,29 +242,6 @@ def test_a_cache_that_can_not_be_used_stops_nothing(stage: Route53Stage, tmp_pat
         port = stage.shared(tmp_path)
         await port.read()
         assert await port.commit((change(port.live(NAME), 1, "192.0.2.1"),))
-
-    stage.run(act)
-
-
-@pytest.mark.parametrize("body", ["garbage", '[{"owner":1}]', None])
-def test_a_cache_that_another_version_wrote_stops_nothing(
-    stage: Route53Stage, tmp_path: Path, body: str | None
-) -> None:
-    """The file outlives the role: one that ended on it would end again each time that it is started."""
-
-    async def act() -> None:
-        await stage.hand(standing(NAME, 1, "192.0.2.1"))
-        first = stage.port(folder=tmp_path)
-        await first.read()
-        assert await first.commit((change(first.live(NAME), 2, "192.0.2.2"),))
-        with sqlite3.connect(tmp_path / "route53.db") as db:
-            db.execute("update pages set sets = ?", (body,))
-            db.execute("update writes set sets = ?", (body,))
-        db.close()
-        second = stage.port(folder=tmp_path)
-        await second.read()
-        assert second.live(NAME) == standing(NAME, 2, "192.0.2.2")
-        assert await second.commit((change(second.live(NAME), 3, "192.0.2.3"),))
 
     stage.run(act)
 
