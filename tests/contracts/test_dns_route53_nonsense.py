@@ -173,3 +173,20 @@ def test_a_cache_that_another_version_wrote_stops_nothing(
         assert await second.commit((change(second.live(NAME), 3, "192.0.2.3"),))
 
     stage.run(act)
+
+
+def test_a_page_of_tomorrow_is_not_taken_for_a_fresh_one(stage: Route53Stage, tmp_path: Path) -> None:
+    """A clock that was a day ahead dated it, and has been set back: what it lists may be a day old."""
+
+    async def act() -> None:
+        await stage.hand(standing(NAME, 1, "192.0.2.1"))
+        await stage.port(folder=tmp_path).read()
+        with sqlite3.connect(tmp_path / "route53.db") as db:
+            db.execute("update pages set asked = asked + ?", (86_400 * SECOND,))
+        db.close()
+        await stage.hand(standing(NAME, 2, "192.0.2.2"))
+        later = stage.port(folder=tmp_path)
+        await later.read()
+        assert later.live(NAME) == standing(NAME, 2, "192.0.2.2")
+
+    stage.run(act)

@@ -26,6 +26,8 @@ T = TypeVar("T")
 
 KEPT: Duration = 600 * SECOND
 """How long writes and pages are kept for roles that look rarely; later ones list for themselves."""
+AHEAD_MOST: Duration = SECOND
+"""A page dated later than now by more than this is as old as can be."""
 _SCHEMA = """
 create table if not exists pace (one integer primary key check (one = 1), next integer, yielding integer, slow real);
 create table if not exists pages (seq integer primary key autoincrement, zone text, start text, following text,
@@ -102,10 +104,11 @@ class Shared:
         self.run("delete from pages where asked < ?", (page.asked - KEPT,))
 
     def page(self, zone: str, start: str, since: Instant) -> Page | None:
-        """A page that was asked for since, if there is one."""
+        """A page that was asked for since, if there is one; none that a clock dated which has been set back since."""
         found = self.run(
-            "select start, following, asked, sets from pages where zone = ? and start = ? and asked >= ?",
-            (zone, start, since),
+            "select start, following, asked, sets from pages"
+            " where zone = ? and start = ? and asked >= ? and asked <= ?",
+            (zone, start, since, now() + AHEAD_MOST),
         )
         made = self._made(_page, found)
         return made[0] if made else None
