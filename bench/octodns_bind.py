@@ -25,7 +25,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "contracts"))
 
 import msgspec
-from servers import DOMAIN, KEY_NAME, KEY_SECRET, ZONE, Served, bind, free_port
+from free_ports import free_port
+from servers import DOMAIN, KEY_NAME, KEY_SECRET, ZONE, Served, bind
 
 from bench.figures import tell
 from bench.many_names import Enacting, Planning, Pool, cpu, measured, peak_mb, prepare, region_of

@@ -21,7 +21,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "system"))
 
-from regions import FENCEPOST, RunningRegion, free_port
+from free_ports import free_port
+from regions import FENCEPOST, RunningRegion
 
 from bench.figures import tell
 

@@ -21,7 +21,7 @@ import dns.exception
 import dns.message
 import dns.query
 from dns_server_running import DOMAIN, HERE, new_update, running, settings_in
-from regions import free_port
+from free_ports import free_port
 from secondaries import knot
 
 from bench.figures import tell

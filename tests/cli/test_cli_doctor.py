@@ -9,7 +9,8 @@ import msgspec
 import pytest
 from called import call
 from dns_scene import marker, standing
-from servers import DOMAIN, Served, embedded, free_port
+from free_ports import free_port
+from servers import DOMAIN, Served, embedded
 from test_cli_prove_provider import region
 
 from fencepost import __version__

@@ -10,6 +10,7 @@ from msgspec import structs
 from fencepost.cli.history import event, what
 from fencepost.cli.layout import ENDLESS, cells, cropped, fitted, table
 from fencepost.cli.screen import problem_lines, status_lines
+from fencepost.cli.terminal import say, styled
 from fencepost.ports import HistoryRow
 from fencepost.roles.status.compose import compose
 from fencepost.roles.status.document import CheckerStatus, PoolStatus, Problem, RoleStatus, Status
@@ -104,6 +105,15 @@ def test_wrapping_loses_no_word_and_breaks_none(words: list[str], columns: int, 
     found = fitted(" ".join(words), columns, hang)
     assert " ".join(found).split() == words
     assert all(cells(row) <= columns or len(row.split()) == 1 for row in found)
+
+
+def test_what_others_wrote_moves_no_cursor(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """A saved plan, a zone file, a provider's refusal: whatever they hold, what is shown clears no screen."""
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    say(f"{styled('error:', 'red')} region \x1b[2J\x1b]0;title\x07x\r\u202ey \ud800")
+    assert (
+        capsys.readouterr().out == "\x1b[1;31merror:\x1b[0m region \ufffd[2J\ufffd]0;title\ufffdx\ufffd\ufffdy \ufffd\n"
+    )
 
 
 def test_styles_and_wide_letters_are_measured_as_they_show() -> None:

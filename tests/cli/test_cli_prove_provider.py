@@ -12,7 +12,8 @@ import dns.message
 import dns.query
 import pytest
 from called import FENCEPOST, call
-from servers import DOMAIN, KEY_NAME, KEY_SECRET, READER, Served, bind, embedded, free_port
+from free_ports import free_port
+from servers import DOMAIN, KEY_NAME, KEY_SECRET, READER, Served, bind, embedded
 
 NAME = f"fencepost-prove-1.{DOMAIN}"
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from called import FENCEPOST, call
+from free_ports import free_port
 from msgspec import structs
 
 from fencepost import __version__, assembly
@@ -41,15 +42,6 @@ name = "api.example.test"
 pool = "api"
 """
 ROLE = "from fencepost.roles.process import entitle; entitle('{role}'); print(flush=True); input()"
-
-
-def free_port() -> int:
-    """A port nobody has just now."""
-    import socket
-
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 @pytest.fixture

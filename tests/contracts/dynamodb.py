@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from servers import free_port
+from free_ports import free_port
 
 PROGRAM = Path(__file__).parents[2] / ".venv" / "peers" / "bin" / "python"
 STARTS_WITHIN_S = 30.0

@@ -20,7 +20,7 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from servers import free_port
+from free_ports import free_port
 
 PROGRAMS = Path("/usr/lib/postgresql/15/bin")
 STARTS_WITHIN_S = 30.0

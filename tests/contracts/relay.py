@@ -13,6 +13,7 @@ import dns.rcode
 import dns.rdatatype
 import dns.rrset
 import dns.tsigkeyring
+from free_ports import free_port
 from servers import DOMAIN, KEY_NAME, KEY_SECRET
 
 Spoil = Callable[[int, bytes], bytes | None]
@@ -38,7 +39,7 @@ class Relay(asyncio.DatagramProtocol):
 
     async def start(self) -> "Relay":
         """Take a port."""
-        self._server = await asyncio.start_server(self._connected, "127.0.0.1", 0)
+        self._server = await asyncio.start_server(self._connected, "127.0.0.1", free_port())
         self.port = self._server.sockets[0].getsockname()[1]
         loop = asyncio.get_running_loop()
         self._transport, _ = await loop.create_datagram_endpoint(lambda: self, ("127.0.0.1", self.port))
@@ -134,7 +135,7 @@ class MadeUp(asyncio.DatagramProtocol):
 
     async def start(self) -> "MadeUp":
         """Take a port."""
-        self._server = await asyncio.start_server(self._connected, "127.0.0.1", 0)
+        self._server = await asyncio.start_server(self._connected, "127.0.0.1", free_port())
         self.port = self._server.sockets[0].getsockname()[1]
         self._udp, _ = await asyncio.get_running_loop().create_datagram_endpoint(lambda: self, ("127.0.0.1", self.port))
         return self

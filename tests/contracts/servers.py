@@ -18,6 +18,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from free_ports import free_port
 
 from fencepost.roles.dns_server import DnsServer, DnsServerSettings
 
@@ -44,18 +45,6 @@ class Served(msgspec.Struct, frozen=True):
     port: int
     notify_port: int
     directory: str
-
-
-def free_port() -> int:
-    """A port that is free for both TCP and UDP on 127.0.0.1, as of now."""
-    while True:
-        with socket.socket() as tcp, socket.socket(type=socket.SOCK_DGRAM) as udp:
-            tcp.bind(("127.0.0.1", 0))
-            try:
-                udp.bind(("127.0.0.1", tcp.getsockname()[1]))
-            except OSError:
-                continue
-            return int(tcp.getsockname()[1])
 
 
 @contextmanager

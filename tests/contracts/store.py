@@ -196,8 +196,8 @@ class StoreContract:
 
     @on_store
     async def test_the_newest_row_is_never_deleted(self, store: StorePort) -> None:
-        """`cleanup_spares_live`, also against a janitor gone wrong."""
-        head = await published(store, 1, "a.example")
+        """`cleanup_spares_live`, also against a janitor gone wrong, and while others' rows are spent."""
+        head = await published(store, 1, "a.example", "b.example")
         await published(store, 2, "b.example")
         assert not await store.delete_row("a.example", Generation(0, 1), head.nonce)
         assert len(await store.rows_of("a.example")) == 1

@@ -34,7 +34,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("writers", "swaps"), [(12, 10), pytest.param(100, 20, marks=[pytest.mark.soak, pytest.mark.timeout(1200)])]
+    ("writers", "swaps"), [(12, 10), pytest.param(100, 100, marks=[pytest.mark.soak, pytest.mark.timeout(1200)])]
 )
 def test_each_swap_is_one_generation(writers: int, swaps: int) -> None:
     """Each writer swaps so many times, refused or not in between; generations rise by one, each by one writer."""

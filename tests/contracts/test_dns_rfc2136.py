@@ -11,8 +11,9 @@ import msgspec
 import pytest
 from dns_scene import DOMAIN, change, marker, standing
 from dns_stages import ServerStage
+from free_ports import free_port
 from relay import Relay, Spoil
-from servers import KEY_NAME, KEY_SECRET, Served, bind, free_port
+from servers import KEY_NAME, KEY_SECRET, Served, bind
 
 from fencepost.adapters import dns_update
 from fencepost.adapters.dns_rfc2136 import Rfc2136Dns

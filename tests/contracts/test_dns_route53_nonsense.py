@@ -1,11 +1,13 @@
-"""Route 53, answers that AWS never gives: of a captive portal, of a proxy, of a listing that goes round in circles."""
+"""Route 53, what AWS never says: a captive portal's answers, a listing in circles, a spoilt cache of pages."""
 
 import asyncio
+import sqlite3
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
-from dns_scene import change
-from route53_stage import CREDENTIALS
+from dns_scene import change, standing
+from route53_stage import CREDENTIALS, Route53Stage, server, stage
 
 from fencepost.adapters.dns_route53 import Route53Dns, Route53Settings
 from fencepost.adapters.dns_route53.names import unquote
@@ -13,6 +15,8 @@ from fencepost.core.instant import SECOND
 from fencepost.core.zone import Live
 from fencepost.ports import Unavailable
 
+__all__ = ["server", "stage"]
+NAME = "api.example.test"
 SPACE = 'xmlns="https://route53.amazonaws.com/doc/2013-04-01/"'
 PORTAL = "<html><body>Please sign in to this network.</body></html>"
 
@@ -146,3 +150,43 @@ def test_a_long_text_takes_no_more_than_its_length() -> None:
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 20_000_000
+
+
+@pytest.mark.parametrize("body", ["garbage", '[{"owner":1}]', None])
+def test_a_cache_that_another_version_wrote_stops_nothing(
+    stage: Route53Stage, tmp_path: Path, body: str | None
+) -> None:
+    """The file outlives the role: one that ended on it would end again each time that it is started."""
+
+    async def act() -> None:
+        await stage.hand(standing(NAME, 1, "192.0.2.1"))
+        first = stage.port(folder=tmp_path)
+        await first.read()
+        assert await first.commit((change(first.live(NAME), 2, "192.0.2.2"),))
+        with sqlite3.connect(tmp_path / "route53.db") as db:
+            db.execute("update pages set sets = ?", (body,))
+            db.execute("update writes set sets = ?", (body,))
+        db.close()
+        second = stage.port(folder=tmp_path)
+        await second.read()
+        assert second.live(NAME) == standing(NAME, 2, "192.0.2.2")
+        assert await second.commit((change(second.live(NAME), 3, "192.0.2.3"),))
+
+    stage.run(act)
+
+
+def test_a_page_of_tomorrow_is_not_taken_for_a_fresh_one(stage: Route53Stage, tmp_path: Path) -> None:
+    """A clock that was a day ahead dated it, and has been set back: what it lists may be a day old."""
+
+    async def act() -> None:
+        await stage.hand(standing(NAME, 1, "192.0.2.1"))
+        await stage.port(folder=tmp_path).read()
+        with sqlite3.connect(tmp_path / "route53.db") as db:
+            db.execute("update pages set asked = asked + ?", (86_400 * SECOND,))
+        db.close()
+        await stage.hand(standing(NAME, 2, "192.0.2.2"))
+        later = stage.port(folder=tmp_path)
+        await later.read()
+        assert later.live(NAME) == standing(NAME, 2, "192.0.2.2")
+
+    stage.run(act)

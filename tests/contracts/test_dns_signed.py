@@ -19,7 +19,8 @@ import pytest
 from dns_contract import DnsContract
 from dns_scene import DOMAIN, change, standing
 from dns_stages import ServerStage
-from servers import KEY_NAME, KEY_SECRET, Served, bind, free_port
+from free_ports import free_port
+from servers import KEY_NAME, KEY_SECRET, Served, bind
 
 from fencepost.core.instant import MILLISECOND
 from fencepost.core.zone import Live

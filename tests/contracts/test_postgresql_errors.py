@@ -11,8 +11,8 @@ from typing import Any
 
 import psycopg
 import pytest
+from free_ports import free_port
 from postgresql import PASSWORD, Server, postgresql
-from servers import free_port
 from store import plan
 
 from fencepost.adapters.store_postgresql import PostgresqlStore, schema
@@ -273,12 +273,15 @@ def test_a_session_that_may_not_write_is_told(server: Server) -> None:
     assert "default_transaction_read_only" in found.hint
 
 
-def test_a_database_that_cannot_hold_every_name_is_refused_when_the_store_is_made(server: Server) -> None:
+@pytest.mark.parametrize("encoding", ["LATIN1", "SQL_ASCII"])
+def test_a_database_that_cannot_hold_every_name_is_refused_when_the_store_is_made(
+    server: Server, encoding: str
+) -> None:
     """Reasons are people's words: in LATIN1 some could not be written, at three in the morning."""
-    server.sql("postgres", "CREATE DATABASE latin TEMPLATE template0 ENCODING 'LATIN1' LOCALE 'C'")
-    found = problem(server.dsn("latin"), create=True)
+    server.sql("postgres", f"CREATE DATABASE {encoding.lower()} TEMPLATE template0 ENCODING '{encoding}' LOCALE 'C'")
+    found = problem(server.dsn(encoding.lower()), create=True)
     assert isinstance(found, Misconfigured)
-    assert "LATIN1" in found.what
+    assert f"is {encoding};" in found.what
 
 
 def test_a_row_that_cannot_be_read_is_named(server: Server) -> None:

@@ -14,7 +14,8 @@ from pathlib import Path
 
 import pytest
 from dns_scene import change, standing
-from servers import PDNS_SCHEMA, Served, free_port, powerdns, running
+from free_ports import free_port
+from servers import PDNS_SCHEMA, Served, powerdns, running
 
 from fencepost.adapters.dns_rfc2136 import Rfc2136Dns, Rfc2136Settings
 from fencepost.core.record_set import NOTHING

@@ -10,11 +10,12 @@ import boto3
 import pytest
 from dynamodb import AWS_REGION, aws_environment, emulator
 from dynamodb_faulty import answered, opened
-from servers import free_port
+from free_ports import free_port
 from store import published
 
 from fencepost.adapters.store_dynamodb import DynamoDbStore, client, look_at_table
 from fencepost.adapters.store_dynamodb import table as table_module
+from fencepost.adapters.store_dynamodb.table import Described, Table
 from fencepost.core.store import Order
 from fencepost.ports import Beat, Misconfigured, Overrides, Unavailable
 
@@ -199,6 +200,30 @@ def test_a_restored_table_is_a_lost_store(db: Any, monkeypatch: pytest.MonkeyPat
         await enactor.spent_rows(9)
         rest = [item["pk"]["S"].partition("#")[0] for item in db.scan(TableName=table)["Items"]]
         assert sorted(rest) == ["history", "plan", "root", "row"], "what the copy held is cleaned up"
+
+    on_table(go)
+
+
+def test_a_role_at_another_regions_replica_is_refused_and_empties_nothing(
+    db: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A global table's replica holds the same root under an ARN of its own: no copy, so no store is begun anew."""
+
+    async def go(table: str, planner: DynamoDbStore, _: DynamoDbStore) -> None:
+        head = await published(planner, 1, "a.example")
+        arn = db.describe_table(TableName=table)["Table"]["TableArn"].replace(AWS_REGION, "us-east-2")
+
+        async def ready(_table: Table) -> Described:
+            return Described(arn, "another id", (AWS_REGION, "us-east-2"))
+
+        with monkeypatch.context() as patched:
+            patched.setattr(Table, "_ready", ready)
+            there = DynamoDbStore.open(table, AWS_REGION, create=True)
+            with pytest.raises(Misconfigured, match="made in another AWS Region's replica") as caught:
+                await there.head()
+            await there.close()
+        assert "aws_region" in caught.value.hint
+        assert await planner.head() == head
 
     on_table(go)
 

@@ -127,3 +127,14 @@ def test_a_stored_region_holds_no_secret(tmp_path: Path) -> None:
     assert SECRET.encode() not in encode(found)
     assert decode(encode(found)) == found
     assert read_secret(found.api.token, {}) == SECRET
+
+
+@pytest.mark.parametrize("user", [SECRET, f"ops:{SECRET}", f"ops:a/b@{SECRET}"])
+def test_a_password_in_a_url_is_refused_and_not_repeated(user: str, tmp_path: Path) -> None:
+    """What is wrong there is the password itself, and a message goes to terminals and logs."""
+    probe = INITIAL.replace('"http://', f'"http://{user}@192.0.2.1')
+    assert probe != INITIAL
+    (one,) = said(probe, tmp_path)
+    assert "has a user, password" in one or "is not a URL" in one
+    endpoint = f'provider = "route53"\nendpoint = "https://{user}@192.0.2.1/"'
+    assert any("…@192.0.2.1/" in one for one in said(INITIAL.replace('provider = "embedded"', endpoint), tmp_path))

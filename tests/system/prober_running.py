@@ -9,6 +9,8 @@ from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from typing import cast
 
+from free_ports import free_port
+
 from fencepost.adapters.probe import MS, Prober, ProbeResult, ProbeSettings, ProbeTarget
 from fencepost.adapters.probe_kinds import open_prober
 from fencepost.adapters.probe_schedule import phases
@@ -103,6 +105,4 @@ def listening(backlog: int = 64) -> Iterator[int]:
 
 def closed_port() -> int:
     """A port where nothing listens."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    return free_port()

@@ -6,6 +6,7 @@ import threading
 
 import dns.message
 import dns.opcode
+from free_ports import free_port
 
 
 class HoldingProxy:
@@ -16,7 +17,7 @@ class HoldingProxy:
         self.holding = threading.Event()
         self.held: list[bytes] = []
         self.caught = threading.Event()
-        self.tcp = socket.create_server(("127.0.0.1", 0))
+        self.tcp = socket.create_server(("127.0.0.1", free_port()))
         self.port = int(self.tcp.getsockname()[1])
         self.udp = socket.socket(type=socket.SOCK_DGRAM)
         self.udp.bind(("127.0.0.1", self.port))

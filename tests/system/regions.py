@@ -10,7 +10,6 @@ import multiprocessing
 import os
 import re
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -21,6 +20,7 @@ from typing import Any, Self, TypeVar
 import dns.message
 import dns.query
 import dns.rdatatype
+from free_ports import free_port
 from grounds import PROVIDERS, STORES, TEMPLATE, place_secrets
 
 from fencepost import assembly
@@ -45,20 +45,6 @@ ROLES = (
     "janitor",
     "api",
 )
-
-
-def free_port() -> int:
-    """A port that is free for TCP and UDP on loopback just now."""
-    for _ in range(50):
-        with socket.socket() as tcp, socket.socket(type=socket.SOCK_DGRAM) as udp:
-            tcp.bind(("127.0.0.1", 0))
-            port = int(tcp.getsockname()[1])
-            try:
-                udp.bind(("127.0.0.1", port))
-            except OSError:
-                continue
-            return port
-    raise OSError("no port is free for both")
 
 
 class RunningRegion:

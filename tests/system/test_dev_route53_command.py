@@ -15,8 +15,8 @@ import dns.message
 import dns.query
 import pytest
 from botocore.exceptions import EndpointConnectionError
+from free_ports import free_port
 from route53_asked import DOMAIN, changed, client, listed, record
-from servers import free_port
 
 from fencepost.cli import dev_route53
 from fencepost.dev.route53 import Route53Settings, main_of, running

@@ -16,10 +16,10 @@ from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
+from free_ports import free_port
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from route53_asked import Asked, asked, changed, client, listed, record
-from servers import free_port
 
 PYTHON = Path(__file__).parents[2] / ".venv" / "peers" / "bin" / "python"
 STARTS_WITHIN_S = 30.0

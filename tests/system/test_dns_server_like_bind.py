@@ -21,7 +21,7 @@ import dns.update
 import dns.zone
 import pytest
 from dns_server_running import DOMAIN, HERE, SECRET, Running, new_update, running, settings_in
-from regions import free_port
+from free_ports import free_port
 from secondaries import NAMED
 
 UPDATES = 400

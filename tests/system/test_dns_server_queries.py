@@ -22,6 +22,7 @@ import dns.rdataclass
 import dns.rdatatype
 import pytest
 from dns_server_running import DOMAIN, HERE, Running, new_update, running, settings_in
+from free_ports import free_port
 
 from fencepost.roles.dns_server import run
 
@@ -257,9 +258,7 @@ def test_run_serves_until_it_is_cancelled(tmp_path: Path) -> None:
     """What a role's process calls: it answers, and on cancellation gives port and file back."""
 
     async def main() -> None:
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
-            sock.bind((HERE, 0))
-            port = sock.getsockname()[1]
+        port = free_port()
         where = settings_in(tmp_path, listen=f"{HERE}:{port}")
         for _ in range(2):
             task = asyncio.create_task(run(where))

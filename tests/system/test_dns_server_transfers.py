@@ -19,7 +19,7 @@ import dns.xfr
 import dns.zone
 import pytest
 from dns_server_running import DOMAIN, HERE, KEY, Running, new_update, running, settings_in
-from regions import free_port
+from free_ports import free_port
 from secondaries import KNOTD, NAMED, bind, knot
 
 

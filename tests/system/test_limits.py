@@ -4,7 +4,8 @@ import signal
 from pathlib import Path
 
 import pytest
-from regions import RunningRegion, free_port
+from free_ports import free_port
+from regions import RunningRegion
 
 from fencepost.core.traffic.membership import Membership, State
 from fencepost.ports import StorePort

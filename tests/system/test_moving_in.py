@@ -14,6 +14,7 @@ import dns.rdatatype
 import pytest
 import servers
 from called import FENCEPOST, call
+from free_ports import free_port
 from imported import asked, loaded
 
 from fencepost.core.fence import Marker
@@ -79,7 +80,7 @@ def test_a_domain_is_imported_and_adopted_without_a_changed_answer(
 ) -> None:
     """AXFR with TSIG to a region.toml that loads; what has no marker is left alone until adopted as it stands."""
     source = f"example.test@127.0.0.1:{bind.port}"
-    port = servers.free_port()
+    port = free_port()
     done = call("import", "live", source, "--key", str(key), "--probe", f"http://:{port}/healthz", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert {name: list(value.a) for name, value in asked(loaded(done.stdout)).items()} == {
@@ -99,7 +100,7 @@ def test_a_domain_is_imported_and_adopted_without_a_changed_answer(
     ):
         assert old in text
         text = text.replace(old, new)
-    (tmp_path / "region.toml").write_text(f'{text}[api]\nlisten = "127.0.0.1:{servers.free_port()}"\n')
+    (tmp_path / "region.toml").write_text(f'{text}[api]\nlisten = "127.0.0.1:{free_port()}"\n')
     checked = call("check", cwd=tmp_path)
     assert checked.returncode == 0, checked.stderr
     planned = call("plan", cwd=tmp_path)
@@ -158,7 +159,7 @@ def test_a_refused_transfer_and_a_wrong_key_are_said(bind: servers.Served, key: 
     assert (done.returncode, done.stdout) == (2, "")
     assert "the key isn't accepted" in done.stderr
     assert "bm90" not in done.stderr
-    done = call("import", "live", f"example.test@127.0.0.1:{servers.free_port()}", cwd=tmp_path)
+    done = call("import", "live", f"example.test@127.0.0.1:{free_port()}", cwd=tmp_path)
     assert done.returncode == 3, done.stderr
     done = call("import", "live", f"other.test@127.0.0.1:{bind.port}", "--key", os.devnull, cwd=tmp_path)
     assert done.returncode == 2

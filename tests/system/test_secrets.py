@@ -55,6 +55,7 @@ def test_no_secret_is_seen_anywhere(tmp_path: Path, on: str) -> None:
     with RunningRegion(tmp_path, on=on) as region:
         region.newer_plan(31)
         region.until(region.converged, 10, "converged")
+        region.until((region.folder / "api.token").exists, 20, "the API has its token")
         secrets = secrets_of(region)
         said = {
             " ".join(words): region.fencepost(*words, ok=(0, 1))

@@ -3,7 +3,8 @@
 import subprocess
 from pathlib import Path
 
-from regions import FENCEPOST, RunningRegion, free_port
+from free_ports import free_port
+from regions import FENCEPOST, RunningRegion
 
 KEY = 'key "writer" {\n  algorithm hmac-sha256;\n  secret "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=";\n};\n'
 

@@ -120,12 +120,13 @@ def transferred(domain: str, at: HostPort, key: TsigKey | None, timeout: Duratio
     import dns.message
     import dns.query
     import dns.tsig
-    import dns.zone
+
+    from fencepost.importing.zonefile import Bounded
 
     query = dns.message.make_query(f"{domain}.", "AXFR")
     if key is not None:
         query.use_tsig({f"{key.name}.": dns.tsig.Key(f"{key.name}.", key.secret, f"{key.algorithm}.")})
-    zone = dns.zone.Zone(f"{domain}.", relativize=False)
+    zone = Bounded(f"{domain}.", relativize=False)
     host = socket.getaddrinfo(at.host, at.port, type=socket.SOCK_STREAM)[0][4][0]
     dns.query.inbound_xfr(str(host), zone, query, port=at.port, timeout=timeout / SECOND)
     return zone

@@ -52,15 +52,15 @@ def plan(
         if save is not None:
             saved_plan.write(Path(save), found, document(found), by=talk.by)
             note(f"saved as {save}; to do exactly this and nothing else:  fencepost enact {save}")
-        texts = {"text": lines, "markdown": plan_markdown.lines}
-        say(json_text.dumps(document(found)) if as_json else "\n".join(texts[format_](found)))
+        text = plan_markdown.lines(found) if format_ == "markdown" else lines(found, asking=save is not None)
+        say(json_text.dumps(document(found)) if as_json else "\n".join(text))
         return 1 if exit_code and changing(found) else 0
 
     return talk_about(region_of(config), duration(timeout, "--timeout"), work)
 
 
 def lines(found: Preview, *, asking: bool = False) -> list[str]:
-    """The preview in words; ``asking`` leaves out how to have it done, where that is the next question."""
+    """The preview in words; ``asking`` leaves out how to have it done, where that is asked next or was just said."""
     region, rows = found.region, changing(found)
     managed = sum(marker_of(live) is not None for live in found.lives.values())
     known = f"{counted(len(region.endpoints), 'endpoint')}, {managed} managed"

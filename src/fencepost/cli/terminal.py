@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import re
 import sys
 import time
 from typing import TextIO
@@ -13,6 +14,8 @@ from fencepost.settings.units import spoken
 STYLES = {"bold": "1", "dim": "2", "red": "1;31", "yellow": "33", "green": "32", "cyan": "36"}
 _PLAIN = str.maketrans({"·": "-", "×": "x", "–": "-", "→": "->", "…": "...", "█": "#"})
 _LOCAL = "FENCEPOST_LOCAL"
+_OURS = rf"(\x1b\[(?:{'|'.join(['0', *STYLES.values()])})m)"
+_UNRULY = re.compile(_OURS + "|[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 CLEAR = "\x1b[H\x1b[K\x1b[2;1H\x1b[J\x1b[H"
 """Erases what a terminal shows, in two parts: of a screen that is erased whole, terminals keep a copy to scroll to."""
 YEARS_END_S = 253_402_300_800
@@ -82,8 +85,17 @@ def say(text: str, stream: TextIO | None = None) -> None:
     """
     stream = stream or sys.stdout
     if not text.startswith("{"):
+        text = harmless(text)
         text = "\n".join(row for line in text.split("\n") for row in layout.fitted(line, layout.width(stream)))
     print(writable(text, stream), file=stream, flush=True)
+
+
+def harmless(text: str) -> str:
+    """The text without what would move a cursor, clear a screen or turn text around, but for our own styles.
+
+    Names and refusals come from files, servers and providers of others: shown as they are, they could forge lines.
+    """
+    return _UNRULY.sub(lambda found: found[1] or "\ufffd", text)
 
 
 def writable(text: str, stream: TextIO) -> str:

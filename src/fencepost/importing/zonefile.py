@@ -17,7 +17,7 @@ from fencepost.importing.records import ADDRESSES, POINTERS, Book
 from fencepost.ports import Misconfigured
 
 RECORDS_MOST = 1_000_000
-"""Three times what a region is promised for; one line with $GENERATE asks for as many as it likes."""
+"""Three times what a region is promised for; a line with $GENERATE, or a transfer, may have as many as it likes."""
 _AT = re.compile(r"^(?P<file>.*?):(?P<line>\d+): (?P<what>.*)$", re.DOTALL)
 
 
@@ -31,8 +31,13 @@ def read(book: Book, path: Path, domain: str = "") -> None:
         raise Misconfigured("no $ORIGIN says which domain it is", where=str(path), hint=hint) from None
     except dns.exception.DNSException as error:
         raise fault(error, path, origin) from None
-    except UnicodeDecodeError as error:
-        raise Misconfigured(f"is not UTF-8 (byte {error.start})", where=str(path)) from None
+    except ValueError as error:
+        if isinstance(error, UnicodeDecodeError):
+            raise Misconfigured(f"is not UTF-8 (byte {error.start})", where=str(path)) from None
+        # BIND writes a domain that takes updates with "$ORIGIN ." ahead of its SOA record.
+        said = "its SOA record stands at another name than its $ORIGIN or --domain says"
+        hint = "say which domain it is:  --domain example.com"
+        raise Misconfigured(said, where=str(path), hint=hint) from None
     except RecursionError:
         raise Misconfigured("$INCLUDE goes round in circles", where=str(path)) from None
     of_zone(book, zone)

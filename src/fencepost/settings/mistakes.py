@@ -4,6 +4,7 @@ A tool that stops at the first mistake makes its user run it once for each. So r
 default in its place, and what depends on the broken value is not judged.
 """
 
+import re
 from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import Any
@@ -101,6 +102,11 @@ def advice(word: str, known: Iterable[str]) -> str:
     return f"known here: {listed}" if names else "there are none here"
 
 
+_PASSWORD = re.compile("(?<=//).*@", re.DOTALL)
+HIDDEN = "…@"
+"""Stands for the user and password of a URL, which are repeated nowhere."""
+
+
 def shown(value: Any) -> str:
     """Repeat a value of the file in a message: short, on one line, without control characters."""
     match value:
@@ -109,7 +115,7 @@ def shown(value: Any) -> str:
         case int():
             return str(value) if abs(value) < 10**18 else "a number of many digits"
         case str():
-            return f'"{clean(value)}"'
+            return f'"{clean(_PASSWORD.sub(HIDDEN, value))}"'
         case list():
             return "a list"
         case dict():

@@ -12,9 +12,9 @@ refuses. Where it can't be used (a full disk, a wrong owner) a role goes on with
 import logging
 import sqlite3
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
@@ -22,9 +22,12 @@ from fencepost.adapters.dns_route53.mirror import Page, Sets
 from fencepost.core.instant import SECOND, Duration, Instant
 
 log = logging.getLogger(__name__)
+T = TypeVar("T")
 
 KEPT: Duration = 600 * SECOND
 """How long writes and pages are kept for roles that look rarely; later ones list for themselves."""
+AHEAD_MOST: Duration = SECOND
+"""A page dated later than now by more than this is as old as can be."""
 _SCHEMA = """
 create table if not exists pace (one integer primary key check (one = 1), next integer, yielding integer, slow real);
 create table if not exists pages (seq integer primary key autoincrement, zone text, start text, following text,
@@ -68,11 +71,23 @@ class Shared:
         except sqlite3.Error as error:
             if self._path is None:
                 raise
-            log.warning("%s fails (%s): requests to Route 53 are paced by this role alone", self._path, error)
-            self._db.close()
-            self._path = None
-            self._db = _connect(":memory:")
+            self._leave(error)
             return self._db.execute(sql, arguments).fetchall()
+
+    def _leave(self, error: Exception) -> None:
+        """Go on in memory."""
+        log.warning("%s fails (%s): requests to Route 53 are paced by this role alone", self._path, error)
+        self._db.close()
+        self._path = None
+        self._db = _connect(":memory:")
+
+    def _made(self, make: Callable[[Any], T], rows: Iterable[Any]) -> list[T]:
+        """What rows say; nothing, and the file is left, where one is damaged or another version's."""
+        try:
+            return [make(row) for row in rows]
+        except (msgspec.MsgspecError, TypeError, ValueError) as error:
+            self._leave(error)
+            return []
 
     def close(self) -> None:
         """Let go of the file."""
@@ -89,12 +104,14 @@ class Shared:
         self.run("delete from pages where asked < ?", (page.asked - KEPT,))
 
     def page(self, zone: str, start: str, since: Instant) -> Page | None:
-        """A page that was asked for since, if there is one."""
+        """A page that was asked for since, if there is one; none that a clock dated which has been set back since."""
         found = self.run(
-            "select start, following, asked, sets from pages where zone = ? and start = ? and asked >= ?",
-            (zone, start, since),
+            "select start, following, asked, sets from pages"
+            " where zone = ? and start = ? and asked >= ? and asked <= ?",
+            (zone, start, since, now() + AHEAD_MOST),
         )
-        return _page(found[0]) if found else None
+        made = self._made(_page, found)
+        return made[0] if made else None
 
     def pages(self, zone: str, after: int) -> tuple[int, list[Page]]:
         """The others' pages after so many, and how many there are now."""
@@ -103,7 +120,7 @@ class Shared:
             (zone, after),
         )
         last = found[-1][0] if found else after
-        pages = [_page(row[1:]) for row in found if row[0] not in self._mine]
+        pages = self._made(_page, (row[1:] for row in found if row[0] not in self._mine))
         self._mine.clear()
         return last, pages
 
@@ -122,7 +139,7 @@ class Shared:
             "select seq, owner, at, sets from writes where zone = ? and seq > ? order by seq", (zone, after)
         )
         last = found[-1][0] if found else after
-        return last, [Write(owner, _decoder.decode(sets), at) for _, owner, at, sets in found]
+        return last, self._made(lambda row: Write(row[1], _decoder.decode(row[3]), row[2]), found)
 
     def last_write(self, zone: str) -> int:
         """How many writes there are."""

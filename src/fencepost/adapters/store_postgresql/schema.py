@@ -140,9 +140,11 @@ def _take(session: Session, step: int) -> None:
 
 def _check_encoding(session: Session) -> None:
     found = session.one("SHOW server_encoding")
-    if found is not None and found[0] != "UTF8":
+    name = found[0] if found is not None else "UTF8"
+    if name != "UTF8":
+        shown = name.decode() if isinstance(name, bytes) else name  # psycopg's text of a database without an encoding
         raise Misconfigured(
-            f"the database's encoding is {found[0]}; names and reasons need UTF8",
+            f"the database's encoding is {shown}; names and reasons need UTF8",
             where=session.address.where,
             hint="make it with CREATE DATABASE ... ENCODING 'UTF8' TEMPLATE template0",
         )
