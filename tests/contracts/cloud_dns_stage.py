@@ -20,8 +20,6 @@ T = TypeVar("T")
 class CloudStage:
     """The adapter on the stand-in, over HTTP; or without any network where ``direct``."""
 
-    keeps_srv = False
-
     def __init__(self, *, direct: bool = False, **how: Any) -> None:
         self.fake = CloudDnsFake(DOMAIN, **how)
         self.direct = direct

@@ -392,30 +392,6 @@ class DnsContract:
 
         stage.run(act)
 
-    def test_srv_records_are_kept_or_refused(self, stage: Stage) -> None:
-        """A content with a service (from an older plan, say) is never half written where no adapter keeps any."""
-
-        async def act() -> None:
-            name = "srv.example.test"
-            await stage.hand(Live(name))
-            port = stage.port()
-            await port.read()
-            value = content(["192.0.2.1"], 30, "_http._tcp", 8080)
-            asked = (Change(name, port.live(name), marker(1, value), value, "4"),)
-            if not stage.keeps_srv:
-                with pytest.raises(Refused, match=r"srv\.example\.test has SRV records"):
-                    await port.commit(asked)
-                assert not await port.read()
-            else:
-                assert await port.commit(asked)
-                await port.read()
-                assert port.live(name).holds(value)
-                gone = marker(2, NOTHING, hold=Hold("withdraw", 7), epoch=7)
-                assert await port.commit((Change(name, port.live(name), gone, NOTHING, "4"),))
-            await stage.hand(Live(name))
-
-        stage.run(act)
-
     def test_agrees_with_the_reference_transaction(self, stage: Stage) -> None:
         """Random domains, hands and batches, stale and fresh: outcome and records are ``transact``'s, exactly."""
         check_agreement(stage)

@@ -18,9 +18,7 @@ OWNER = "eu-1"
 
 
 class Stage(Protocol):
-    """A provider under test; ``keeps_srv`` says whether its adapter keeps SRV records beside an endpoint."""
-
-    keeps_srv: bool
+    """A provider under test."""
 
     def port(self) -> DnsPort:
         """A new port with an empty mirror; closed by :meth:`run`."""

@@ -17,6 +17,7 @@ from fencepost.core.record_set import NOTHING, Content, content
 from fencepost.core.service import Host, Pointer, Service, host_label, hosts_of, service_of
 from fencepost.core.store import Row
 from fencepost.core.zone import Change, Live, transact
+from fencepost.ports import Refused
 
 HTTP, XMPP = "_http._tcp", "_xmpp-client._tcp"
 _POOL = ("192.0.2.1", "192.0.2.2", "2001:db8::1")
@@ -59,6 +60,24 @@ BOTH = offered(
     {"192.0.2.1": 2, "192.0.2.2": 1, "2001:db8::1": 3}, ports={"192.0.2.1": 80, "192.0.2.2": 81, "2001:db8::1": 80}
 )
 FOREIGN = Service(HTTP, 60, (Pointer(0, 5, 389, "dc1.example.test"), Pointer(10, 0, 0, "")))
+
+
+class DnsServicesRefused:
+    """What a port must do whose adapter keeps no SRV records: never half of it."""
+
+    def test_srv_records_are_refused(self, stage: Stage) -> None:
+        """A content with a service (from an older plan, say) is refused whole, and nothing is written."""
+
+        async def act() -> None:
+            name = "srv.example.test"
+            await stage.hand(Live(name))
+            port = stage.port()
+            await port.read()
+            with pytest.raises(Refused, match=r"srv\.example\.test has SRV records"):
+                await port.commit((wish(port.live(name), 1, offered({"192.0.2.1": 1})),))
+            assert not await port.read()
+
+        stage.run(act)
 
 
 class DnsServiceContract:

@@ -57,8 +57,6 @@ def _beside(update: dns.update.UpdateMessage, live: Live) -> None:
 class ReferenceStage:
     """The reference port."""
 
-    keeps_srv = True
-
     def __init__(self) -> None:
         self.domain = ReferenceDomain(DOMAIN)
 
@@ -81,8 +79,6 @@ class ReferenceStage:
 
 class ServerStage:
     """The RFC 2136 adapter on a running server."""
-
-    keeps_srv = True
 
     def __init__(self, served: Served) -> None:
         self.served = served

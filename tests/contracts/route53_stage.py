@@ -110,8 +110,6 @@ def sets_of(live: Live) -> list[dict[str, Any]]:
 class Route53Stage:
     """Ports on a running stand-in; each of its own, as on hosts of their own, unless given a folder to share."""
 
-    keeps_srv = False
-
     def __init__(self, server: Any) -> None:
         """``server`` is a :class:`Serves`; tests that make faults need the stand-in."""
         self.server = server

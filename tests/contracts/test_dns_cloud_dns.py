@@ -7,6 +7,7 @@ from cloud_dns_fake import error, keyed, record
 from cloud_dns_stage import CloudStage
 from dns_contract import DnsContract
 from dns_scene import DOMAIN, change, standing
+from dns_service_contract import DnsServicesRefused
 
 from fencepost.adapters import dns_cloud_dns
 from fencepost.adapters.dns_presentation import quoted
@@ -29,6 +30,10 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 def stage() -> CloudStage:
     """A stand-in of its own."""
     return CloudStage()
+
+
+class TestCloudDnsServices(DnsServicesRefused):
+    """SRV records, on the stand-in of Cloud DNS."""
 
 
 class TestCloudDns(DnsContract):

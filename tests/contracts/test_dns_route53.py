@@ -2,10 +2,15 @@
 
 from dns_contract import DnsContract
 from dns_scene import Stage
+from dns_service_contract import DnsServicesRefused
 from route53_agreement import check_exchange
 from route53_stage import Route53Stage, server, stage
 
 __all__ = ["server", "stage"]
+
+
+class TestRoute53Services(DnsServicesRefused):
+    """SRV records, on the Route 53 stand-in."""
 
 
 class TestRoute53(DnsContract):
