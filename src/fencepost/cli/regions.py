@@ -185,7 +185,7 @@ def running_supervisor(folder: Path) -> int | None:
     try:
         with (folder / "supervisor.lock").open() as lock:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return None
     except PermissionError:
         return supervisor_that_lives(folder)
