@@ -32,6 +32,7 @@ import dns.message
 import dns.rdatatype
 import msgspec
 
+sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "contracts"))
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "system"))
 
 from callers import ask, marker_in

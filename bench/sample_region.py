@@ -19,6 +19,7 @@ import time
 from importlib import resources
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "contracts"))
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "system"))
 
 from free_ports import free_port

@@ -15,6 +15,7 @@ import tempfile
 import time
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "contracts"))
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "system"))
 
 import dns.exception

@@ -13,6 +13,7 @@ from typing import Any
 import simpy
 
 from bench.figures import tell
+from fencepost.core.instant import MILLISECOND
 from fencepost.simulator.command import simulate
 from fencepost.simulator.walk import EPOCH, Walk
 
@@ -56,13 +57,13 @@ def our_wakeups() -> float:
     def wake(every: int) -> None:
         nonlocal woken
         woken += 1
-        walk.push(walk.now + every, wake, every)
+        walk.push(walk.now + every * MILLISECOND, wake, every)
 
     for number in range(SLEEPERS):
-        walk.push(EPOCH + number + 1, wake, number + 1)
+        walk.push(EPOCH + (number + 1) * MILLISECOND, wake, number + 1)
     until = int(WAKEUPS / sum(1 / (number + 1) for number in range(SLEEPERS)))
     began = time.process_time()
-    walk.run(EPOCH + until)
+    walk.run(EPOCH + until * MILLISECOND)
     return woken / (time.process_time() - began)
 
 
