@@ -70,7 +70,7 @@ _plans = st.lists(st.lists(st.sampled_from(NAMES), unique=True, min_size=1), min
 def test_a_copy_is_the_same_but_for_its_identity_and_a_second_one_brings_what_is_new(
     first: list[list[str]], then: list[list[str]]
 ) -> None:
-    """PROTOCOL: a generation names one content for ever, so numbers are copied and never given anew."""
+    """A generation names one content for ever, so numbers are copied and never given anew."""
 
     async def act() -> None:
         source, target = reference("1111-source"), reference("2222-target")
