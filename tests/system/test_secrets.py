@@ -87,7 +87,10 @@ def test_a_wrong_secret_is_said_without_being_shown(tmp_path: Path, file: str, e
         path.write_text(edit(path.read_text()))
         given = re.findall(r"secret \"([^\"]*)\"|password='([^']*)'", path.read_text())[0]
         secret = next(each for each in given if each)
+        said = []
         for words in (("plan",), ("status",), ("status", "--json"), ("history",), ("plan", "--json")):
             text = region.fencepost_says(*words)
+            said.append(text)
             assert secret not in text, words
             assert "Traceback" not in text, text
+        assert re.search(r"refuses|accept|can't be", "".join(said)), said

@@ -16,6 +16,7 @@ from fencepost.importing import Book, Served
 from fencepost.importing.region_file import listed, text
 from fencepost.ports import Misconfigured, Unavailable
 from fencepost.settings import Region
+from fencepost.settings.providers import by_api
 from fencepost.settings.schema import HostPort, Secret
 from fencepost.settings.secret import TsigKey, read_tsig_key
 from fencepost.settings.values import place
@@ -137,7 +138,7 @@ def of_region(book: Book, region: Region, timeout: Duration) -> Served:
     from fencepost import assembly
 
     at = region.dns.place
-    if at is not None and region.dns.provider in ("embedded", "rfc2136"):
+    if at is not None and not by_api(region.dns):
         key = assembly.tsig_key(region)
         for domain in region.dns.domains:
             transfer(book, domain, at, key, timeout)

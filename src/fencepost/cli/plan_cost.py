@@ -15,9 +15,7 @@ from fencepost.core.record_set import record_digest
 from fencepost.core.store import Row
 from fencepost.core.traffic.room import Load, load_of
 from fencepost.core.zone import Change, Live
-from fencepost.settings.providers import PROVIDERS
-
-BY_UPDATE = ("embedded", "rfc2136")
+from fencepost.settings.providers import BY_UPDATE, PROVIDERS
 
 
 class Cost(NamedTuple):

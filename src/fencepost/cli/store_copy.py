@@ -1,28 +1,15 @@
 """``fencepost store copy``: a region's store into another, before the region moves there."""
 
 import json as json_text
-import time
 
 from msgspec import structs
 
 from fencepost.cli.check import counted
 from fencepost.cli.flags import Json, Timeout, duration
+from fencepost.cli.progress import Progress
 from fencepost.cli.regions import region_of
 from fencepost.cli.talk import Talk, talk_about
-from fencepost.cli.terminal import interactive, note, say
-
-
-class Saying:
-    """Says how far it is, after a second and then now and then."""
-
-    def __init__(self) -> None:
-        self.due = time.monotonic() + 1
-
-    def __call__(self, text: str) -> None:
-        """Say it, if it is time."""
-        if time.monotonic() >= self.due:
-            self.due = time.monotonic() + (2 if interactive() else 10)
-            note(f"… {text}")
+from fencepost.cli.terminal import say
 
 
 def store_copy(from_: str, to: str, /, *, timeout: Timeout = "10m", json: Json = False) -> int:
@@ -43,9 +30,11 @@ def store_copy(from_: str, to: str, /, *, timeout: Timeout = "10m", json: Json =
     region, other = region_of(from_), region_of(to)
 
     async def work(talk: Talk) -> int:
-        target = assembly.open_store(other, create=True)
+        target, progress = assembly.open_store(other, create=True), Progress()
         try:
-            copied = await talk.within(copy_store(talk.store, target, Saying()), "the stores")
+            copied = await talk.within(
+                copy_store(talk.store, target, lambda text: progress.say(lambda: text)), "the stores"
+            )
         finally:
             await target.close()
         if json:

@@ -30,6 +30,7 @@ from fencepost.roles.history import Following
 from fencepost.roles.status.document import Status
 from fencepost.roles.status.processes import alive
 from fencepost.settings import Region, load
+from fencepost.settings.providers import by_api
 
 SampleProvider = Literal["embedded", "bind", "route53-dev"]
 SampleStore = Literal["sqlite", "postgresql"]
@@ -114,7 +115,7 @@ class Run:
         if self.region.dns.provider == "embedded":
             self.assembly.make_tsig_key(self.region)
         os.close(hold(self.folder))  # what can't be written or read is refused here, where it can be said
-        if self.region.dns.provider in ("embedded", "rfc2136"):
+        if not by_api(self.region.dns):
             self.assembly.tsig_key(self.region)
         if not self.store_comes_later():
             self.load()

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from fencepost.settings import values
-from fencepost.settings.providers import PROVIDERS
+from fencepost.settings.providers import BY_UPDATE, PROVIDERS
 from fencepost.settings.services import service
 from fencepost.settings.values import Reader
 
@@ -25,7 +25,7 @@ class Key(NamedTuple):
 SIGNED = dict.fromkeys(("bind", "bind9", "named", "knot", "powerdns", "pdns", "nsupdate", "tsig"), "rfc2136")
 """Servers by whose name people call the protocol that they take."""
 
-BY_API = tuple(name for name in PROVIDERS if name not in ("embedded", "rfc2136"))
+BY_API = tuple(name for name in PROVIDERS if name not in BY_UPDATE)
 """Providers that are written by an API of their own; what they answer is asked of a DNS server all the same."""
 
 SAFETY = (

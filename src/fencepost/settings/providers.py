@@ -56,10 +56,13 @@ PROVIDERS = {
 }
 """By the name that ``provider`` takes. The first two have keys of [dns] itself: listen, transfer; server, key."""
 
+BY_UPDATE = ("embedded", "rfc2136")
+"""Those that are written by DNS messages to a primary (RFC 2136); every other has an API of its own."""
+
 
 def by_api(dns: Dns) -> bool:
     """Whether the provider is written by an API of its own, not by DNS messages to a primary."""
-    return dns.provider not in ("embedded", "rfc2136")
+    return dns.provider not in BY_UPDATE
 
 
 def where(dns: Dns) -> str:

@@ -13,7 +13,7 @@ from fencepost.core.store import Row
 from fencepost.core.zone import Live
 from fencepost.ports import Beat, Enacted, Notified, PortError
 from fencepost.settings import Region
-from fencepost.settings.providers import PROVIDERS
+from fencepost.settings.providers import PROVIDERS, by_api
 from fencepost.settings.units import spoken
 
 NEGATIVE_TTL_MOST_S = 60
@@ -35,7 +35,7 @@ async def look_at_dns(talk: Talk) -> AsyncIterator[Look]:
     took = spoken(time.monotonic_ns() - began)
     marked = counted(len(list(talk.dns.names())), "name")
     yield Look("ok", "dns", f"{label}: read with our credentials in {took}; {marked} with a marker")
-    if region.dns.place is not None and region.dns.provider in ("embedded", "rfc2136"):
+    if region.dns.place is not None and not by_api(region.dns):
         yield Look("ok", "clock", "the DNS server takes our signatures, so its clock is within 300 s (RFC 8945, 10)")
         for domain in region.dns.domains:
             yield negative_ttl(region, domain, talk.timeout / SECOND)
