@@ -9,6 +9,7 @@ from fencepost.core.traffic import limits
 from fencepost.core.traffic.membership import MICRO
 from fencepost.settings import units
 from fencepost.settings.core_settings import safety_settings
+from fencepost.settings.fleet import fleet_meaning
 from fencepost.settings.schema import Pool, Region
 
 
@@ -62,12 +63,14 @@ def leaves_dns_ns(pool: Pool) -> tuple[int, int]:
 
 
 def meaning(region: Region) -> tuple[str, ...]:
-    """Say in three lines for each pool what its settings mean."""
-    return tuple(line for pool in region.pools for line in pool_meaning(region, pool))
+    """Say in three lines for each pool what its settings mean, and what the fleet's come to."""
+    return (*(line for pool in region.pools for line in pool_meaning(region, pool)), *fleet_meaning(region))
 
 
 def pool_meaning(region: Region, pool: Pool) -> tuple[str, ...]:
     """Say what one pool's settings mean."""
+    if not pool.targets:
+        return (f"pool {pool.name}   no targets of its own: its instances come by  fencepost fleet launch {pool.name}",)
     scale = Scale(pool)
     count, least = scale.count, scale.least_in()
     most, limit = scale.out_at_most()

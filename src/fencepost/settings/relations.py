@@ -72,7 +72,7 @@ class _Safety:
             self.notes.wrong(self._at(own, "fail_open"), text)
 
     def _count(self, pool: Pool, own: Path) -> None:
-        if not self._readable(own, "min_count") or (*own, "targets") in self.read.bad:
+        if not self._readable(own, "min_count") or (*own, "targets") in self.read.bad or pool.launch:
             return
         count = len(pool.targets)
         if pool.safety.min_count > count:
@@ -112,7 +112,8 @@ def _probe(read: Read, pool: Pool) -> None:
             f'"{units.duration_text(pool.probe.interval_ns)}", or probes of one target overlap'
         )
         read.notes.wrong(at, text)
-    if pool.probe.url.kind == "tcp" and not pool.probe.url.port and not all(target.port for target in pool.targets):
+    ported = all(target.port for target in pool.targets) and (pool.launch is None or pool.launch.port)
+    if pool.probe.url.kind == "tcp" and not pool.probe.url.port and not ported:
         read.notes.wrong(path, 'a tcp probe needs a port, like "tcp://:5432", or each target its own')
 
 
@@ -208,6 +209,9 @@ def _secrets(read: Read, environ: Mapping[str, str]) -> None:
     token = read.region.api.token
     if token.env or os.path.lexists(token.file):
         _look(read, token, environ, ("api", "token"))
+    seal = read.region.fleet.key if read.region.fleet is not None else None
+    if seal is not None and (seal.env or os.path.lexists(seal.file)):
+        _look(read, seal, environ, ("fleet", "key"))
 
 
 def _look(read: Read, secret: Secret, environ: Mapping[str, str], at: tuple[str, str]) -> None:
