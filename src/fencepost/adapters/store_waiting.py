@@ -6,6 +6,7 @@ its own last wait, so none is missed between two of them.
 """
 
 import asyncio
+import weakref
 
 from fencepost.core.instant import SECOND, Duration
 
@@ -85,3 +86,20 @@ class Waiter:
 
     def _now(self) -> int:
         return self._watch.changes if self._reports else self._watch.plan_changes
+
+
+class TaskWaiters:
+    """A waiter for each task that asks: what one task was told of, another still has to hear."""
+
+    def __init__(self, watch: Changes) -> None:
+        self._watch = watch
+        self._waiters: weakref.WeakKeyDictionary[asyncio.Task[object], Waiter] = weakref.WeakKeyDictionary()
+
+    async def wait(self, most: Duration) -> None:
+        """As :meth:`Waiter.wait`, for plans and inputs or whatever the watch counts as such."""
+        task = asyncio.current_task()
+        assert task is not None  # a coroutine runs in one  # noqa: S101
+        waiter = self._waiters.get(task)
+        if waiter is None:
+            waiter = self._waiters[task] = Waiter(self._watch, reports=False)
+        await waiter.wait(most)

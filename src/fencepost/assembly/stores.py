@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 
 from fencepost.ports import Misconfigured, StorePort
+from fencepost.ports.fleet import FleetStorePort
 from fencepost.settings import Region
 from fencepost.settings.secret import read_secret
 
@@ -26,6 +27,20 @@ def open_store(region: Region, *, create: bool = False) -> StorePort:
     from fencepost.adapters.store_sqlite import SqliteStore
 
     return SqliteStore.open(Path(region.store.path), create=create, checkpoints=create)
+
+
+def fleet_store(region: Region, *, create: bool = False) -> FleetStorePort:
+    """The fleet's rows in the region's store; one that can't be used raises from its calls, not here.
+
+    ``create`` as in :func:`open_store`. Raises ``Misconfigured`` for a secret that isn't where the settings say.
+    """
+    kind = region.store.kind
+    if kind != "sqlite":
+        hint = 'write kind = "sqlite" in [store]'
+        raise Misconfigured(f"a {kind} store keeps no fleet in this version", where=region.path, hint=hint)
+    from fencepost.adapters.store_sqlite.fleet import SqliteFleetStore
+
+    return SqliteFleetStore.open(Path(region.store.path), create=create)
 
 
 def import_store(region: Region) -> None:

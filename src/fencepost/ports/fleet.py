@@ -63,7 +63,11 @@ class FleetStorePort(Protocol):
         ...
 
     async def wait(self, most: Duration) -> None:
-        """Return when rows may have changed since the last call, at the latest after ``most``."""
+        """Return when rows may have changed since this task's last call, at the latest after ``most``."""
+        ...
+
+    async def close(self) -> None:
+        """Let go of files and connections."""
         ...
 
 

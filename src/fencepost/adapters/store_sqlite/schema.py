@@ -5,14 +5,16 @@ A row counts only if a plan names it: each row belongs to a plan, and every quer
 same among a thousand endpoints as among a hundred thousand.
 """
 
+import contextlib
+import os
 import secrets
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from fencepost.ports import Misconfigured, Unavailable
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 APPLICATION_ID = 0x46505331  # "FPS1": tells a store from any other SQLite file
 IDENTITY_BYTES = 8
 
@@ -65,7 +67,20 @@ _SECOND = (
     "CREATE TABLE put_back (lost TEXT PRIMARY KEY, snapshot INTEGER NOT NULL) WITHOUT ROWID",
 )
 
-STEPS: Mapping[int, tuple[str, ...]] = {0: _FIRST, 1: _SECOND}
+_THIRD = (
+    # One row. `snapshot` numbers the commits of fleet rows; `life` and `origin` as `settle` says.
+    """CREATE TABLE fleet (
+        one INTEGER PRIMARY KEY CHECK (one = 1), life TEXT NOT NULL, origin TEXT NOT NULL, snapshot INTEGER NOT NULL
+    )""",
+    "INSERT INTO fleet SELECT 1, store, '', 0 FROM head",
+    """CREATE TABLE fleet_row (
+        kind TEXT NOT NULL, key TEXT NOT NULL, hash INTEGER NOT NULL, revision INTEGER NOT NULL, body BLOB NOT NULL,
+        PRIMARY KEY (kind, key)
+    ) WITHOUT ROWID""",
+    "CREATE INDEX fleet_row_changed ON fleet_row (kind, revision, hash)",
+)
+
+STEPS: Mapping[int, tuple[str, ...]] = {0: _FIRST, 1: _SECOND, 2: _THIRD}
 """What leads from version n to n + 1; version 0 is an empty file."""
 
 
@@ -81,22 +96,57 @@ def prepare(db: sqlite3.Connection, path: Path, *, create: bool) -> None:
     # Set outside a transaction; it stays in the file, so later opens find it there.
     if db.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
         db.execute("PRAGMA journal_mode = WAL")
-    if version == SCHEMA_VERSION:
-        return
+    if version != SCHEMA_VERSION:
+        with _alone(db):
+            _migrate(db, path)
+    if db.execute("SELECT origin FROM fleet").fetchone() != (here(path),):
+        with _alone(db):
+            settle(db, here(path))
+
+
+@contextlib.contextmanager
+def _alone(db: sqlite3.Connection) -> Iterator[None]:
     db.execute("BEGIN IMMEDIATE")
     try:
-        # Another process may have done it while we waited for the lock.
-        for step in range(checked_version(db, path), SCHEMA_VERSION):
-            for statement in STEPS[step]:
-                db.execute(statement)
-            if step == 0:
-                db.execute("INSERT INTO head VALUES (1, ?, 0, '', 0, 0)", (secrets.token_hex(IDENTITY_BYTES),))
-        db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-        db.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+        yield
         db.execute("COMMIT")
     finally:
         if db.in_transaction:
             db.execute("ROLLBACK")
+
+
+def _migrate(db: sqlite3.Connection, path: Path) -> None:
+    # Another process may have done it while we waited for the lock.
+    for step in range(checked_version(db, path), SCHEMA_VERSION):
+        for statement in STEPS[step]:
+            db.execute(statement)
+        if step == 0:
+            db.execute("INSERT INTO head VALUES (1, ?, 0, '', 0, 0)", (secrets.token_hex(IDENTITY_BYTES),))
+    db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+    db.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+
+
+def here(path: Path) -> str:
+    """Which file this is: filesystem and inode, which a restored copy doesn't share with what it was copied from."""
+    return f"{os.statvfs(path).f_fsid:x}/{os.stat(path).st_ino}"
+
+
+def settle(db: sqlite3.Connection, origin: str) -> None:
+    """Begin a new life of the fleet's rows if they were written in another file; within a transaction.
+
+    A lease that an older copy holds may have lapsed, and its host's work been started elsewhere, since the copy was
+    made: so a copy's leases must count as unknown, and they do as soon as the life is another. What DNS is about isn't
+    touched: there the records themselves are the fence.
+    """
+    ((before,),) = db.execute("SELECT origin FROM fleet").fetchall()
+    if before not in ("", origin):  # "" was just made, or migrated where it lay
+        begin_new_life(db)
+    db.execute("UPDATE fleet SET origin = ?", (origin,))
+
+
+def begin_new_life(db: sqlite3.Connection) -> None:
+    """Let every lease count as unknown from now on; within a transaction."""
+    db.execute("UPDATE fleet SET life = ?, snapshot = snapshot + 1", (secrets.token_hex(IDENTITY_BYTES),))
 
 
 MAKE_HINT = "a planner makes it; start one (`fencepost up`), or put the file back"
