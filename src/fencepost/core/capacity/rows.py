@@ -20,8 +20,9 @@ InstanceState: TypeAlias = Literal["waiting", "placed", "ending", "ended"]
 class ShardRow(Struct, frozen=True, gc=False, tag="shard", omit_defaults=True):
     """Who owns a shard. ``owner`` is drawn by each manager at its start, "" for nobody; ``epoch`` only rises.
 
-    ``beat`` rises while the owner lives: whoever sees it stand still may take over. ``open`` says that instances may be
-    placed: since the store's life began every host has reported or lapsed. ``room`` is what is free on held hosts.
+    ``beat`` rises while the owner lives: whoever sees it stand still may take over. ``open`` is the life of the store
+    in which instances may be placed, since every host has reported or lapsed in it. ``room`` is what is free on held
+    hosts.
     """
 
     shard: int
@@ -29,7 +30,7 @@ class ShardRow(Struct, frozen=True, gc=False, tag="shard", omit_defaults=True):
     owner: str = ""
     epoch: int = 0
     beat: int = 0
-    open: bool = False
+    open: str = ""
     room: int = 0
 
     @property
