@@ -28,7 +28,7 @@ from fencepost.ports.fleet import FleetStorePort
 
 Make: TypeAlias = Callable[[], FleetStorePort]
 EACH_KIND: tuple[FleetRow, ...] = (
-    ShardRow(1, 2, "m-1", 3, 4, open=True, room=5),
+    ShardRow(1, 2, "m-1", 3, 4, "life", 5),
     HostRow(
         "host-1", "a", "192.0.2.1:5", 4, ("192.0.2.9",), 2**63 - 1, 2**64 - 1, "held", "life", 2**64 - 1, 7, 8,
         reported=True, set=InstanceSet(9, (Instance("web-1.1", "web", "192.0.2.9", 80, ("serve", "\0é")),)),

@@ -35,8 +35,12 @@ def fleet_store(region: Region, *, create: bool = False) -> FleetStorePort:
     ``create`` as in :func:`open_store`. Raises ``Misconfigured`` for a secret that isn't where the settings say.
     """
     kind = region.store.kind
+    if kind == "postgresql":
+        from fencepost.adapters.store_postgresql.fleet import PostgresqlFleetStore
+
+        return PostgresqlFleetStore.open(dsn(region), create=create)
     if kind != "sqlite":
-        hint = 'write kind = "sqlite" in [store]'
+        hint = 'write kind = "sqlite" or kind = "postgresql" in [store]'
         raise Misconfigured(f"a {kind} store keeps no fleet in this version", where=region.path, hint=hint)
     from fencepost.adapters.store_sqlite.fleet import SqliteFleetStore
 

@@ -13,7 +13,7 @@ from fencepost.ports import Misconfigured
 
 SCHEMA = "fencepost"
 SCHEMA_MOST_BYTES = 50
-"""Names have 63 bytes, and those of the two channels have a few more than the schema's."""
+"""Names have 63 bytes, and those of the three channels have a few more than the schema's."""
 CONNECT_WITHIN_S = 5
 DEAD_AFTER_S = 10
 """Silence of the network for so long ends a connection."""
@@ -89,6 +89,11 @@ class Address:
     def plans(self) -> str:
         """The channel on which changes of head and inputs are told."""
         return f"{self.schema}:plans"
+
+    @property
+    def fleet(self) -> str:
+        """The channel on which changes of fleet rows are told."""
+        return f"{self.schema}:fleet"
 
     @property
     def told(self) -> str:

@@ -51,6 +51,10 @@ class Session:
         """With this transaction's commit, wake those who wait for head and inputs."""
         self.execute("SELECT pg_notify(%s, '')", (self.address.plans,))
 
+    def notify_fleet(self) -> None:
+        """With this transaction's commit, wake those who wait for fleet rows."""
+        self.execute("SELECT pg_notify(%s, '')", (self.address.fleet,))
+
     def commit(self) -> None:
         """End the transaction. Raises ``psycopg.Error`` if it isn't committed, or that isn't known."""
         self.execute("COMMIT")
