@@ -10,6 +10,7 @@ nothing on the host, and an order is obeyed by its token, stamp and version, whe
 """
 
 from hashlib import blake2b
+from hmac import compare_digest
 from typing import Any, Literal
 
 import msgspec
@@ -58,10 +59,10 @@ class Wire:
         return self._seal(direction, body) + body
 
     def _open(self, direction: Direction, data: bytes, decoder: msgspec.msgpack.Decoder[Any]) -> Any | None:
-        if len(data) > _HEAD and self._seal(direction, data[_SEAL:]) == data[:_SEAL]:
+        if len(data) > _HEAD and compare_digest(self._seal(direction, data[_SEAL:]), data[:_SEAL]):
             try:
                 return int.from_bytes(data[_SEAL:_HEAD], "big"), decoder.decode(data[_HEAD:])
-            except (msgspec.MsgspecError, ValueError, OverflowError):
+            except (msgspec.MsgspecError, ValueError, OverflowError, RecursionError):
                 pass
         self.dropped += 1
         return None
@@ -73,3 +74,29 @@ class Wire:
     def open_from_host(self, data: bytes) -> tuple[int, FromHost] | None:
         """What a host says, with the request it answers; None (and counted) for anything else."""
         return self._open("from host", data, _from_host)
+
+
+def framed(packet: bytes) -> bytes:
+    """A packet as it goes over a connection."""
+    return len(packet).to_bytes(4, "big") + packet
+
+
+class Frames:
+    """Takes a connection's bytes as they come, and gives the packets in them."""
+
+    def __init__(self) -> None:
+        self._got = bytearray()
+
+    def feed(self, data: bytes) -> list[bytes]:
+        """The packets that are whole now. Raises ``TooLong`` for a length that can't be: give the connection up."""
+        self._got += data
+        found = []
+        while len(self._got) >= 4:
+            size = int.from_bytes(self._got[:4], "big")
+            if not _HEAD < size <= FRAME_BYTES:
+                raise TooLong(f"a frame of {size} bytes")
+            if len(self._got) < 4 + size:
+                break
+            found.append(bytes(self._got[4 : 4 + size]))
+            del self._got[: 4 + size]
+        return found
