@@ -177,7 +177,9 @@ def outcome(answer: NetworkAnswer, sent: Collection[NetworkRow], life: str) -> O
         if row is None:
             continue
         if (version, digest) == (row.version, row.digest):
-            took.append(replace(row, acked=(version, digest, answer.boot, life)))
+            acked = (version, digest, answer.boot, life)
+            if row.acked != acked:  # else nothing is news, and a row that is written for nothing wakes everybody
+                took.append(replace(row, acked=acked))
         else:
             heard.append((id_, Heard(version, digest, life)))
     return Outcome(tuple(took), tuple(heard))
@@ -193,18 +195,16 @@ def missing(row: NetworkRow | None, host: HostRow | None, life: str) -> str:
     """
     if host is None or not host.held(life):
         return "its host has no lease"
-    if row is None:
+    if row is None or row.host != host.host:
         return "its network state isn't made yet"
-    if row.host != host.host:
-        return "its network state is for another host"
+    if acknowledged(row, host, life):
+        return ""
     version, _, boot, of = row.acked
     if not version or of != life:
         return "its host hasn't acknowledged its network state"
     if boot != host.boot:
         return "its host has started anew since it acknowledged its network state"
-    if not acknowledged(row, host, life):
-        return f"its host acknowledged version {version} of its network state, not yet {row.version}"
-    return ""
+    return f"its host acknowledged version {version} of its network state, not yet {row.version}"
 
 
 def ready(row: NetworkRow | None, host: HostRow | None, life: str) -> bool:
