@@ -47,9 +47,9 @@ def enactor_main(region: Region, zone: str) -> Main:
         from fencepost.roles.enactor import run_enactor
 
         name, condition = f"enactor/{zone}", Condition()
-        store, dns = open_store(region), open_dns(region)
+        store, dns = open_store(region), open_dns(region, zone)
         file = state_folder(region) / f"enactor-{zone}.known"
-        notify = await listening(dns)
+        notify = await listening(dns, region.dns.notify_at(zone))
         async with asyncio.TaskGroup() as group:
             group.create_task(heartbeat.beat(name, store, condition, notify))
             group.create_task(

@@ -26,6 +26,7 @@ NEEDS_RESTART = (
     "dns.listen",
     "dns.server",
     "dns.key",
+    "dns.notify",
     "dns.transfer",
     "dns.options",
     "dns.secrets",

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from fencepost.settings import fleet, values
+from fencepost.settings.notify import places_by_zone
 from fencepost.settings.providers import BY_UPDATE, PROVIDERS
 from fencepost.settings.services import service
 from fencepost.settings.values import Reader
@@ -82,6 +83,7 @@ TABLES: dict[str, tuple[Key, ...]] = {
         Key("transfer", values.addresses, (), only=("embedded",)),
         Key("server", values.place(53), None, only=("rfc2136", *BY_API)),
         Key("key", values.secret, None, only=("rfc2136",), secret=True),
+        Key("notify", places_by_zone, (), only=("rfc2136",)),
         *(
             Key(key, read, None, only=(name,))
             for name, provider in PROVIDERS.items()

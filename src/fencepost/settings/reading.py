@@ -118,6 +118,7 @@ class Reading:
                 transfer=dns["transfer"],
                 server=dns["server"],
                 key=self._placed(dns["key"]),
+                notify=dns["notify"],
                 options=tuple((key, dns[key]) for key in own.options if dns[key] is not None),
                 secrets=tuple((key, placed) for key in own.secrets if (placed := self._placed(dns[key])) is not None),
             ),

@@ -9,6 +9,7 @@ from fencepost.settings import units
 from fencepost.settings.core_settings import EXIT_PPM
 from fencepost.settings.lines import Lines, Path
 from fencepost.settings.mistakes import Notes
+from fencepost.settings.notify import notify_faults
 from fencepost.settings.providers import PROVIDERS
 from fencepost.settings.schema import HostPort, Pool, Region, Safety, Secret
 from fencepost.settings.secret import read_secret, read_tsig_key
@@ -32,6 +33,7 @@ def judge_relations(read: Read, environ: Mapping[str, str], *, ipv6: bool) -> No
         _probe(read, pool)
         _families(read, pool, ipv6=ipv6)
     _listeners(read)
+    _notify(read)
     _canaries(read)
     _endpoints(read)
     _secrets(read, environ)
@@ -136,7 +138,7 @@ def _families(read: Read, pool: Pool, *, ipv6: bool) -> None:
 def _listeners(read: Read) -> None:
     """Refuse two things that would listen on one port of one address: whichever starts second never does.
 
-    What else listens (for NOTIFY) takes a free port.
+    What listens for NOTIFY takes a free port, unless the file says otherwise (:mod:`.notify`).
     """
     dns, api = read.region.dns, read.region.api.listen
     server = dns.place
@@ -162,6 +164,13 @@ def _everywhere(host: str) -> bool:
         return ipaddress.ip_address(host).is_unspecified
     except ValueError:
         return False  # a name
+
+
+def _notify(read: Read) -> None:
+    """Refuse places for NOTIFY that no enactor would listen at, or two would."""
+    if not {("dns", "notify"), ("dns", "provider"), ("region", "zones"), ("api", "listen")} & read.bad:
+        for text in notify_faults(read.region):
+            read.notes.wrong(("dns", "notify"), f"notify: {text}")
 
 
 def _canaries(read: Read) -> None:

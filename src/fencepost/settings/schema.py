@@ -124,7 +124,8 @@ class Endpoint(msgspec.Struct, frozen=True, gc=False):
 
 class Dns(msgspec.Struct, frozen=True):
     """Where records are written. `listen` and `transfer` are the embedded server's; `server` and `key` those of
-    rfc2136; `options` and `secrets` a provider's own keys and what they say."""
+    rfc2136; `options` and `secrets` a provider's own keys and what they say. `notify` is where each zone's enactor
+    takes NOTIFY from a primary of rfc2136."""
 
     provider: str
     domains: tuple[str, ...]
@@ -136,6 +137,7 @@ class Dns(msgspec.Struct, frozen=True):
     key: Secret | None
     options: tuple[tuple[str, str], ...] = ()
     secrets: tuple[tuple[str, Secret], ...] = ()
+    notify: tuple[tuple[str, HostPort], ...] = ()
 
     @property
     def place(self) -> HostPort | None:
@@ -145,6 +147,10 @@ class Dns(msgspec.Struct, frozen=True):
     def option(self, key: str) -> str:
         """Give what the file says for one of the provider's own keys; "" if nothing."""
         return dict(self.options).get(key, "")
+
+    def notify_at(self, zone: str) -> HostPort | None:
+        """Give the fixed place at which a zone's enactor takes NOTIFY; None where any free port will do."""
+        return dict(self.notify).get(zone)
 
 
 class Store(msgspec.Struct, frozen=True, gc=False):

@@ -138,11 +138,18 @@ def look_at_notify(talk: Talk, beats: Sequence[Beat], now: Instant) -> Iterator[
         yield Look("unknown", "notify", "no role is up that waits for NOTIFY", "fencepost up")
     elif talk.region.dns.provider == "embedded":
         yield Look("ok", "notify", f"our server tells {len(places)} roles")
+    elif talk.region.dns.notify:
+        deaf = [f"{zone} ({at})" for zone, at in talk.region.dns.notify if places.get(f"enactor/{zone}") != str(at)]
+        hint = "its log says who has that place; a region that was up before takes it at its restart"
+        if deaf:
+            yield Look("note", "notify", f"no enactor takes NOTIFY in zone {listed(deaf)}; it asks each second", hint)
+        else:
+            yield Look("ok", "notify", f"{len(talk.region.dns.notify)} enactors take it where [dns] notify says")
     else:
         text = (
             f"{len(places)} roles wait for NOTIFY on ports that change; without it they ask for the serial each second"
         )
-        yield Look("note", "notify", text, "nothing to do: a second is all that NOTIFY saves")
+        yield Look("note", "notify", text, "notify in [dns], if that second matters: docs/start/bind-knot-powerdns.md")
 
 
 async def look_at_whole_store(talk: Talk) -> Sequence[Look]:
