@@ -39,9 +39,10 @@ def fleet_store(region: Region, *, create: bool = False) -> FleetStorePort:
         from fencepost.adapters.store_postgresql.fleet import PostgresqlFleetStore
 
         return PostgresqlFleetStore.open(dsn(region), create=create)
-    if kind != "sqlite":
-        hint = 'write kind = "sqlite" or kind = "postgresql" in [store]'
-        raise Misconfigured(f"a {kind} store keeps no fleet in this version", where=region.path, hint=hint)
+    if kind == "dynamodb":
+        from fencepost.adapters.store_dynamodb.fleet import DynamoDbFleetStore
+
+        return DynamoDbFleetStore.open(region.store.table, region.store.aws_region, create=create)
     from fencepost.adapters.store_sqlite.fleet import SqliteFleetStore
 
     return SqliteFleetStore.open(Path(region.store.path), create=create)
