@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Sequence
 from typing import NamedTuple, Protocol
 
 from fencepost.core.capacity.fleet_store import Claim, Group, Versioned
-from fencepost.core.capacity.messages import Instance
+from fencepost.core.capacity.messages import Instance, NetworkState
 from fencepost.core.capacity.rows import Kind, ShardRow
 from fencepost.core.instant import Duration
 
@@ -84,6 +84,10 @@ class Driver(Protocol):
 
     async def stop(self, id: str) -> None:  # noqa: A002  the field's word, as in every message
         """End an attempt and return when it is gone; nothing to do if it isn't there."""
+        ...
+
+    async def network(self, states: Sequence[NetworkState]) -> None:
+        """Put network states in place of those before. Raises ``Unavailable`` if that can't be done now."""
         ...
 
     def on_end(self, told: Callable[[str], None]) -> None:
