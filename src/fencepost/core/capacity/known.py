@@ -62,7 +62,6 @@ class Known:
         self.hosts: dict[str, Versioned] = {}
         self.instances: dict[str, Versioned] = {}
         self.told: dict[str, Told] = {}
-        self.elsewhere: dict[int, int] = {}
         self.waiting: dict[str, None] = {}
         self.ending: dict[str, None] = {}
         self.moving: dict[str, Instant | None] = {}
@@ -86,10 +85,6 @@ class Known:
         was = self.host_row(row.host)
         self.hosts[row.host] = at
         self.room.put(row)
-        for each, by in ((was, -1), (row, 1)):
-            if each is not None and each.life not in ("", self.life):
-                shard = shard_of(row.host, self.settings.of)
-                self.elsewhere[shard] = self.elsewhere.get(shard, 0) + by
         if was is not None:
             stays = row.set.ids
             self.unsure.update(dict.fromkeys(each.name for each in was.set.instances if each.id not in stays))
@@ -158,13 +153,9 @@ class Known:
 
     @property
     def opened(self) -> bool:
-        """Whether every shard is open in this life of the store.
-
-        A shard's row put back from a copy may say so of another life; its hosts' rows are then of that life too, since
-        its owner closes the shard before it writes any.
-        """
+        """Whether every shard is open in this life of the store."""
         return all(
-            (row := self.shards.get(shard)) is not None and row.open and not self.elsewhere.get(shard)
+            (row := self.shards.get(shard)) is not None and row.open == self.life
             for shard in range(1, self.settings.of + 1)
         )
 

@@ -7,7 +7,7 @@ Entries that are no longer true are dropped when they come to the top.
 
 from collections import defaultdict
 from hashlib import blake2b
-from heapq import heapify, heappop, heappush
+from heapq import heappop, heappush
 
 from fencepost.core.capacity.attempts import free_addresses, free_room
 from fencepost.core.capacity.rows import HostRow
@@ -42,8 +42,7 @@ class _Zone:
         heap = self.heaps[free]
         heappush(heap, (key, host))
         if len(heap) > 2 * self.live[free] + _SLACK:
-            heap[:] = list({entry for entry in heap if self.at.get(entry[1]) == free})
-            heapify(heap)
+            heap[:] = sorted({entry for entry in heap if self.at.get(entry[1]) == free})
 
     def _count(self, free: int, by: int) -> None:
         self.live[free] = self.live.get(free, 0) + by
