@@ -77,7 +77,7 @@ class ProcessDriver:
             folders = {each.name: each for each in self.folder.iterdir() if each.is_dir()}
         except OSError as error:
             raise Unavailable(f"instances can't be looked up: {error.strerror}", where=str(self.folder)) from None
-        marked = find(f"{OWN}FOLDER={self.folder}", f"{OWN}INSTANCE=")
+        marked = find(f"{OWN}INSTANCE_FOLDER={self.folder}", f"{OWN}INSTANCE=")
         for id_ in sorted({*folders, *marked} - set(self.attempts)):
             pid = noted(folders[id_]) if id_ in folders else 0
             there = marked.get(id_, Carriers())
@@ -120,12 +120,12 @@ class ProcessDriver:
         inherited = {name: value for name, value in os.environ.items() if not name.startswith(OWN)}
         own = {
             "INSTANCE": instance.id,
-            "NAME": instance.name,
-            "POOL": instance.pool,
-            "ADDRESS": instance.address,
-            "PORT": str(instance.port) if instance.port else "",
+            "INSTANCE_NAME": instance.name,
+            "INSTANCE_POOL": instance.pool,
+            "INSTANCE_ADDRESS": instance.address,
+            "INSTANCE_PORT": str(instance.port) if instance.port else "",
             "NETWORK": str(self.folder / instance.id / "network.json"),
-            "FOLDER": str(self.folder),
+            "INSTANCE_FOLDER": str(self.folder),
         }
         return inherited | {OWN + name: value for name, value in (own | self.given).items()}
 
