@@ -83,6 +83,8 @@ class ProcessDriver:
             there = marked.get(id_, Carriers())
             if not any(each and self.watch(id_, each) for each in (pid, *there.leaders)):
                 end_strays(id_, there.others)
+                with contextlib.suppress(OSError):
+                    (self.folder / id_ / "process.json").unlink(missing_ok=True)
         return tuple(self.attempts)
 
     async def start(self, instance: Instance) -> None:

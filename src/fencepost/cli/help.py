@@ -9,7 +9,7 @@ EXAMPLES = {
     "run": (
         ("run planner", "one role in the foreground, for systemd"),
         ("run enactor --zone b", "the enactor of zone b"),
-        ("run dns --config /etc/fencepost/region.toml", "the embedded DNS server"),
+        ("run agent --host h1 --zone a --room 4", "this host's agent; its instances outlive it"),
     ),
     "init": (
         ("init", "writes region.toml here; an existing one is left alone"),

@@ -44,9 +44,20 @@ class Joined(Struct, frozen=True):
 class Reply(Protocol):
     """An answer of the API."""
 
-    status: int
-    retry_after_s: float
-    body: bytes
+    @property
+    def status(self) -> int:
+        """HTTP's number."""
+        ...
+
+    @property
+    def retry_after_s(self) -> float:
+        """How long to wait, as it says; 0 if it doesn't."""
+        ...
+
+    @property
+    def body(self) -> bytes:
+        """JSON."""
+        ...
 
 
 class Post(Protocol):
