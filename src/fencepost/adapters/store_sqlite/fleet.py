@@ -30,7 +30,7 @@ from fencepost.ports.fleet import Page, Proof, Written
 from fencepost.world.reference_fleet import SHARDED, refuse_unlawful_groups
 
 T = TypeVar("T")
-_UNHURRIED: frozenset[Kind] = frozenset(("checkpoint", "calibration"))
+_UNHURRIED: frozenset[Kind] = frozenset(("checkpoint", "calibration", "drain"))
 _REVISIONS = "SELECT key, revision FROM fleet_row WHERE kind = ? AND key IN (SELECT value FROM json_each(?))"
 _PUT = (
     "INSERT INTO fleet_row VALUES (?, ?, ?, ?, ?)"

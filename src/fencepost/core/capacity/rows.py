@@ -191,9 +191,31 @@ class CalibrationRow(Struct, frozen=True, gc=False, tag="calibration", omit_defa
         return self.name
 
 
-FleetRow: TypeAlias = ShardRow | HostRow | InstanceRow | NetworkRow | LaunchRow | CheckpointRow | CalibrationRow
-Kind: TypeAlias = Literal["shard", "host", "instance", "network", "launch", "checkpoint", "calibration"]
-KINDS: tuple[Kind, ...] = ("shard", "host", "instance", "network", "launch", "checkpoint", "calibration")
+class DrainRow(Struct, frozen=True, gc=False, tag="drain", omit_defaults=True):
+    """How a stage keeps up, for those whose work ends in it: see :mod:`fencepost.core.capacity.drain`.
+
+    ``depth`` is how much waits, ``bound`` how much may; ``rate`` how much a second it gets done when it is busy;
+    ``oldest`` for how long the oldest has waited. ``at`` is for people, nanoseconds since 1970.
+    """
+
+    stage: str
+    depth: int = 0
+    bound: int = 1
+    rate: float = 0.0
+    oldest: Duration = 0
+    at: Instant = 0
+
+    @property
+    def key(self) -> str:
+        """Its key among rows of its kind."""
+        return self.stage
+
+
+FleetRow: TypeAlias = (
+    ShardRow | HostRow | InstanceRow | NetworkRow | LaunchRow | CheckpointRow | CalibrationRow | DrainRow
+)
+Kind: TypeAlias = Literal["shard", "host", "instance", "network", "launch", "checkpoint", "calibration", "drain"]
+KINDS: tuple[Kind, ...] = ("shard", "host", "instance", "network", "launch", "checkpoint", "calibration", "drain")
 """The kinds of rows, as their tags say."""
 
 
