@@ -65,14 +65,15 @@ class Database:
         """What one statement finds. Raises ``Unavailable`` or ``Misconfigured``."""
         return self._told(work, harmless=True)
 
-    def read(self, work: Callable[[Session], T]) -> T:
-        """What ``work`` finds, all of it as of one moment. Raises ``Unavailable`` or ``Misconfigured``."""
+    def read(self, work: Callable[[Session], T], *, most_s: float | None = None) -> T:
+        """What ``work`` finds, all of it as of one moment; ``most_s``: one statement of it may take as long.
+
+        Raises ``Unavailable`` or ``Misconfigured``.
+        """
 
         def attempt(session: Session) -> T:
-            session.execute("BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY")
-            found = work(session)
-            session.commit()
-            return found
+            with session.transaction(most_s, "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY"):
+                return work(session)
 
         return self._told(attempt, harmless=True)
 

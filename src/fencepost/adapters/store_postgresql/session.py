@@ -62,13 +62,13 @@ class Session:
             raise psycopg.OperationalError(f"the transaction was undone ({self._cursor.statusmessage})")
 
     @contextlib.contextmanager
-    def transaction(self, most_s: float | None = None) -> Iterator[None]:
-        """A transaction, committed at the end; an error leaves it to be undone.
+    def transaction(self, most_s: float | None = None, begin: str = "BEGIN") -> Iterator[None]:
+        """A transaction, committed at the end; an error leaves it to be undone. ``begin`` says of which sort.
 
         ``most_s`` is how long one statement of it may take on either side, where that is more than usual.
         """
         usual_s, left_s = self.connection.patience_s, self.connection.deadline - time.monotonic()
-        self.execute("BEGIN")
+        self.execute(begin)
         try:
             if most_s is not None:
                 self.connection.patience_s, self.connection.deadline = max(most_s, usual_s), math.inf
