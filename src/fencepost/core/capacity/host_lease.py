@@ -210,7 +210,7 @@ class HostLeases:
         self.owner.went_away(now, about_row=event.op is Op.NONE)
         ids = event.ids[event.ids < self.hosts.size]
         self.hosts.busy[ids] = Op.NONE if event.op is Op.PROVE else Op.REREAD
-        self.hosts.proof[ids] = 0
+        self.hosts.proof[ids] = False
         return ()
 
     def hosts_read(self, event: HostsRead, now: Instant) -> tuple[Effect, ...]:
@@ -265,10 +265,9 @@ class HostLeases:
         hosts.busy[ids] = Op.NONE
         if not self.owner.is_claimed(event.life, event.row):
             return (*effects, *self.owner.ask())
-        asked = hosts.proof[ids]
         hosts.take(event.facts)
-        good = hosts.fresh[ids] & (hosts.stamp[ids] == asked) & self.orderable(ids, now)
-        hosts.proof[ids] = 0
+        good = hosts.fresh[ids] & hosts.proof[ids] & self.orderable(ids, now)
+        hosts.proof[ids] = False
         sent = ids[good] if self.acting else ids[:0]
         if len(sent):
             # What it holds isn't known again until it has answered: to the order, or to the check that follows.
@@ -303,6 +302,7 @@ class HostLeases:
         hosts.ends[ids] = now + self.settings.lease
         hosts.fresh[ids] = True
         hosts.stamp[ids] = event.stamp
+        hosts.proof[ids] = False
         hosts.boot[ids] = event.boot
         hosts.host_incarnation[ids] = event.incarnation
         hosts.host_version[ids] = event.version
@@ -351,7 +351,7 @@ class HostLeases:
         proving, old = ids[able], ids[~able]
         if len(proving):
             self.hosts.busy[proving] = Op.PROVE
-            self.hosts.proof[proving] = self.hosts.stamp[proving]
+            self.hosts.proof[proving] = True
             effects.append(Prove(proving))
         if len(old):
             effects.append(Recheck(old))

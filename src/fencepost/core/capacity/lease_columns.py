@@ -19,7 +19,8 @@ class LeaseColumns:
     """The columns. The first block is as the rows say, the second as hosts said, the third the manager's own.
 
     ``fresh``: it has answered under its present token. ``seen`` and ``ends``: when its last answer arrived, and from
-    when on its lease may lapse. ``busy``: the operation under way. ``proof``: the stamp that a proof was asked for.
+    when on its lease may lapse. ``busy``: the operation under way. ``proof``: one was asked for, and neither
+    stamp nor token has changed since.
     """
 
     ROW = ("number", "nonce", "lease", "incarnation", "row_boot", "left", "reported", "version", "gone")
@@ -42,7 +43,7 @@ class LeaseColumns:
         ("seen", np.int64),
         ("ends", np.int64),
         ("busy", np.int8),
-        ("proof", np.int64),
+        ("proof", np.bool_),
     )
     number: NDArray[np.int64]
     nonce: NDArray[np.uint64]
@@ -62,7 +63,7 @@ class LeaseColumns:
     seen: NDArray[np.int64]
     ends: NDArray[np.int64]
     busy: NDArray[np.int8]
-    proof: NDArray[np.int64]
+    proof: NDArray[np.bool_]
 
     def __init__(self) -> None:
         self.size = 0
@@ -97,14 +98,14 @@ class LeaseColumns:
         ids = facts.ids
         changed = ids[(self.number[ids] != facts.number) | (self.nonce[ids] != facts.nonce)]
         self.fresh[changed] = False
-        self.proof[changed] = 0
+        self.proof[changed] = False
         for name, values in zip(self.ROW, facts[1:], strict=True):
             getattr(self, name)[ids] = values
 
     def void(self) -> None:
         """All stand under another epoch now: nothing said under the one before may be used any more."""
         self.fresh[:] = False
-        self.proof[:] = 0
+        self.proof[:] = False
 
     def lengthen(self, ends: Instant) -> None:
         """No lease ends before this. It only ever lengthens."""
