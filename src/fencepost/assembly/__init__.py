@@ -13,7 +13,7 @@ from typing import Any
 from fencepost.assembly.checkers import checker_main
 from fencepost.assembly.places import make_tsig_key, state_folder, tsig_key
 from fencepost.assembly.providers import import_provider, listening, open_dns, open_witness
-from fencepost.assembly.stores import import_store, open_store
+from fencepost.assembly.stores import fleet_store, import_store, open_store
 from fencepost.core.traffic.dns_enactor import EnactorSettings
 from fencepost.core.traffic.dns_planner import PlannerSettings
 from fencepost.core.traffic.janitor import JanitorSettings
@@ -168,7 +168,10 @@ def api_main(region: Region) -> Main:
             group.create_task(heartbeat.beat("api", open_store(region), condition))
             witness, folder = open_witness(region), state_folder(region)
             observed = open_dns(region) if region.dns.place is None else None
-            group.create_task(run_api(region, store, open_dns(region), folder, witness=witness, observed=observed))
+            fleet = fleet_store(region) if region.fleet is not None else None
+            group.create_task(
+                run_api(region, store, open_dns(region), folder, witness=witness, observed=observed, fleet=fleet)
+            )
 
     return main
 
