@@ -5,6 +5,7 @@ Adapters are imported only when a region's settings choose them.
 
 import asyncio
 import base64
+import gc
 import os
 from collections.abc import Callable, Coroutine
 from pathlib import Path
@@ -145,6 +146,8 @@ def dns_main(region: Region) -> Main:
             )
         )
         await server.start()
+        gc.collect()
+        gc.freeze()  # the names live long: no collection needs to walk them
         store, condition = open_store(region), Condition()
         try:
             async with asyncio.TaskGroup() as group:
