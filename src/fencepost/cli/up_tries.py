@@ -6,6 +6,7 @@ changes only with that process: a line that was tried says what came of it until
 its new number. What each does depends on how much automation may still take out, so that part is said as of now.
 """
 
+import functools
 import shutil
 import sys
 from collections.abc import Mapping
@@ -147,8 +148,9 @@ def number(count: int) -> str:
     return words[count] if count < len(words) else str(count)
 
 
+@functools.cache
 def command() -> str:
-    """How this program is called from here."""
+    """How this program is called from here; looked up once, not at each drawing."""
     called = Path(sys.argv[0])
     whole = here() / called
     if shutil.which("fencepost") == str(whole) or called.name == str(called):

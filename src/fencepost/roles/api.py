@@ -95,10 +95,20 @@ class Desk:
         return self.gatherer.aged(time.time_ns()) or await self.refresh()
 
     async def run(self) -> None:
-        """Gather each second, until cancelled."""
+        """See to it that no document is older than a second, until cancelled.
+
+        One that a caller had gathered counts: the screen of ``up`` asks each second too, and two gatherings a second
+        would be most of what an idle API costs.
+        """
         while True:
-            await self.refresh()
-            await asyncio.sleep(max(EVERY_S, REST * self.gatherer.composing_s))
+            if self.status is None or self.age_s >= self.every_s:
+                await self.refresh()
+            await asyncio.sleep(max(self.every_s - self.age_s, 0.0))
+
+    @property
+    def every_s(self) -> float:
+        """How old a document may become."""
+        return max(EVERY_S, REST * self.gatherer.composing_s)
 
 
 class Api:
