@@ -5,6 +5,7 @@ from pathlib import Path
 from fencepost.cli.flags import Config
 from fencepost.cli.regions import region_of
 from fencepost.ports import Misconfigured
+from fencepost.settings import Region
 
 
 def run(
@@ -12,6 +13,7 @@ def run(
     /,
     *,
     zone: str | None = None,
+    shard: str | None = None,
     config: Config = None,
     host: str | None = None,
     listen: str | None = None,
@@ -25,9 +27,11 @@ def run(
     Parameters
     ----------
     role
-        planner, enactor, checker, janitor, dns, api or agent.
+        planner, enactor, checker, janitor, dns, api, host-manager, network-manager or agent.
     zone
         The failure zone, for an enactor, checker or agent.
+    shard
+        The host manager's shard, and of how many: 1/4.
     host
         The agent's host, by name; this machine's unless given.
     listen
@@ -53,6 +57,15 @@ def run(
     from fencepost.roles.process import run as run_process
 
     region = region_of(config, forgiving=True)
+    if role == "host-manager":
+        from fencepost.assembly.managers import host_manager_main
+
+        number = shard_of(shard, region)
+        warn_of_other_versions(region)
+        main = host_manager_main(region, number)
+        return run_process(f"host-manager/{number}", main, assembly.state_folder(region), log_to_stderr=True)
+    if shard is not None:
+        raise Misconfigured(f"{role} has no shard", hint="leave out --shard; a host-manager has one")
     if role not in assembly.ROLES:
         raise Misconfigured(f"no role is called {role!r}", hint=f"one of: {', '.join(assembly.ROLES)}")
     if (role in assembly.A_ZONE) != (zone is not None):
@@ -66,3 +79,15 @@ def run(
     main = assembly.ROLES[role](region, zone) if zone is not None else assembly.ROLES[role](region)
     name = f"{role}/{zone}" if zone else role
     return run_process(name, main, assembly.state_folder(region), log_to_stderr=True)
+
+
+def shard_of(text: str | None, region: Region) -> int:
+    """Which shard is meant: "1/4" the first of four. Raises ``Misconfigured`` if the region has others."""
+    of = region.fleet.shards if region.fleet is not None else 1
+    if text is None and of == 1:
+        return 1
+    number, _, count = (text or "").partition("/")
+    if number.isdigit() and 1 <= int(number) <= of and count in ("", str(of)):
+        return int(number)
+    what = f"--shard {text} isn't one of this region's" if text else "a host-manager has a shard"
+    raise Misconfigured(what, where=region.path, hint=f"--shard 1/{of}: [fleet] shards = {of}")

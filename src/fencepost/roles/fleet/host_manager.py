@@ -11,6 +11,7 @@ import contextlib
 import logging
 import secrets
 import time
+from collections.abc import Sequence
 
 from msgspec import Struct
 
@@ -83,6 +84,7 @@ class HostManager:
         self.admission = Admission(admission)
         self.hands = ManagerHands(store, settings.shard, settings.owner, condition)
         self.counts = Counts()
+        self.news = asyncio.Event()
         self.ticked: Instant = 0
         self.every: Duration = min(settings.renew // 4, settings.beat // 2)
         questions.begin(self.hands)
@@ -132,6 +134,8 @@ class HostManager:
         answered, refused = self.questions.heard()
         if answered is not None:
             self.counts.answers += len(answered.ids)
+            if self.hands.table.down or self.behind(answered.ids):
+                self.news.set()
             self.admission.answered(answered.ids, at)
             self.tell(answered, at)
         for each in refused:
@@ -141,6 +145,16 @@ class HostManager:
             if isinstance(event, HostsRead) and event.size > self.admission.size:
                 self.admission.grow(event.size)
             self.tell(event, at)
+
+    def behind(self, ids: Ids) -> bool:
+        """Whether any of these hosts had yet to tell that it has its newest set: then somebody may wait for that."""
+        hosts = self.leases.hosts
+        return bool((hosts.version[ids] != hosts.host_version[ids]).any())
+
+    def told_down(self) -> Sequence[str]:
+        """Hosts that told of attempts that don't run."""
+        table = self.hands.table
+        return [table.names[number] for number in table.down]
 
     def pass_time(self) -> None:
         """Whose time it is, who has kept silent, and the tick."""
