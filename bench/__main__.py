@@ -26,6 +26,7 @@ BENCHES = {
     "store": "the SQLite store: calls, plans, eight planners at once",
     "store_postgresql": "the PostgreSQL store: calls, plans of 10,000 rows, one change among many, a hundred planners",
     "fleet_store": "a million hosts' rows in SQLite and PostgreSQL: renewals, grants, take-over; etcd beside them",
+    "fleet_agents": "10,000 hosts in one process: checks a CPU second, with and without something to write down",
     "probing": "probing 10,000 targets each 10 s",
     "explorer": "the explorer: states a second, bytes a state",
     "simulator": "simulated hours: moves and region seconds a CPU second, wake-ups beside SimPy's",

@@ -75,6 +75,14 @@ GOALS = (
     Goal("dns_answers", "answers per CPU second, 100 names", "ours: answers per CPU second", 10_000, "/s", least=True),
     Goal("dns_answers", "answers per CPU second ÷ those of dnslib's server", "ours ÷ dnslib", 5, "×", least=True),
     Goal("dns_answers", "p99 at half load ÷ Knot's at the same rate", "p99 at half load, ours ÷ Knot", 3, "×"),
+    Goal(
+        "fleet_agents",
+        "many hosts: checks answered per CPU second",
+        "many agents: checks per CPU second, known token",
+        15_000,
+        "/s",
+        least=True,
+    ),
     Goal("secondary", "Knot as our secondary shows a change", "a change at Knot as our secondary, longest", 1, "s"),
     Goal(
         "octodns_bind", "BIND: cold read and compare ÷ octoDNS", "cold read and compare ÷ octoDNS's plan", 1 / 25, "×"

@@ -12,7 +12,7 @@ GROUPS = {
     "change": ("drain", "keep", "pause", "rollback", "repair", "withdraw", "enact", "resume"),
     "move in": ("import", "adopt", "store copy"),
     "prove": ("prove", "explore", "simulate"),
-    "practise": ("dev wipe", "dev route53"),
+    "practise": ("dev wipe", "dev agents", "dev route53"),
 }
 """What there is, by what people come for."""
 
@@ -42,6 +42,7 @@ COMMANDS = {
     "adopt": "fencepost.cli.adopt:adopt",
     "store copy": "fencepost.cli.store_copy:store_copy",
     "dev wipe": "fencepost.cli.wipe:wipe",
+    "dev agents": "fencepost.cli.dev_agents:agents",
     "dev route53": "fencepost.cli.dev_route53:route53",
 }
 """Each command and where it is; a module is imported when its command is called."""

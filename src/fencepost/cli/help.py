@@ -126,6 +126,11 @@ EXAMPLES = {
         ("dev wipe api.example.test --marker", "its marker"),
         ("dev wipe api.example.test --both", "both"),
     ),
+    "dev agents": (
+        ("dev agents --hosts 10000", "so many hosts in one process, registered with the region's API"),
+        ("dev agents --hosts 300 --zones a,b,c --deaf h00007", "one that doesn't answer"),
+        ("dev agents --hosts 10000 --slow 40ms", "answers that take their time"),
+    ),
     "dev route53": (
         ("dev route53 --zone example.test", "a strict Route 53 stand-in on 127.0.0.1:5380"),
         ("dev route53 --zone example.test --dns 127.0.0.1:5353", "and dig can ask it"),
@@ -160,6 +165,7 @@ ABOUT = {
     "adopt": "take over records that stand; no address changes",
     "store copy": "a region's store into another, to move there",
     "dev wipe": "empty a record as a careless writer would (drills only)",
+    "dev agents": "thousands of hosts in one process, to try a fleet on",
     "dev route53": "a strict Route 53 stand-in on this machine",
 }
 
