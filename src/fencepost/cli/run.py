@@ -52,20 +52,34 @@ def run(
     if (host, listen, join, room, address, state) != (None, None, None, 1, (), None):
         hint = f"fencepost run {role}  takes --zone at most"
         raise Misconfigured("--host, --listen, --join, --room, --address and --state are an agent's", hint=hint)
+    if role == "host-manager":
+        return run_host_manager(shard, config)
+    if shard is not None:
+        raise Misconfigured(f"{role} has no shard", hint="leave out --shard; a host-manager has one")
+    return run_role(role, zone, config)
+
+
+def run_host_manager(shard: str | None, config: str | None) -> int:
+    """A shard's host manager; the exit code."""
+    from fencepost.assembly.managers import host_manager_main
+    from fencepost.assembly.places import state_folder
+    from fencepost.cli.up_versions import warn_of_other_versions
+    from fencepost.roles.process import run as run_process
+
+    region = region_of(config, forgiving=True)
+    number = shard_of(shard, region)
+    warn_of_other_versions(region)
+    main = host_manager_main(region, number)
+    return run_process(f"host-manager/{number}", main, state_folder(region), log_to_stderr=True)
+
+
+def run_role(role: str, zone: str | None, config: str | None) -> int:
+    """A region's role, of a failure zone or without; the exit code."""
     from fencepost import assembly
     from fencepost.cli.up_versions import warn_of_other_versions
     from fencepost.roles.process import run as run_process
 
     region = region_of(config, forgiving=True)
-    if role == "host-manager":
-        from fencepost.assembly.managers import host_manager_main
-
-        number = shard_of(shard, region)
-        warn_of_other_versions(region)
-        main = host_manager_main(region, number)
-        return run_process(f"host-manager/{number}", main, assembly.state_folder(region), log_to_stderr=True)
-    if shard is not None:
-        raise Misconfigured(f"{role} has no shard", hint="leave out --shard; a host-manager has one")
     if role not in assembly.ROLES:
         raise Misconfigured(f"no role is called {role!r}", hint=f"one of: {', '.join(assembly.ROLES)}")
     if (role in assembly.A_ZONE) != (zone is not None):
