@@ -12,7 +12,7 @@ point at names they wrote before, so that most owners cost one dictionary look-u
 import struct
 from typing import TypeAlias
 
-from fencepost.core.dns_numbers import HEADER_BYTES, NAME_BYTES_MAX, RCODES, Malformed
+from fencepost.core.dns_numbers import HEADER_BYTES, NAME_BYTES_MAX, RCODES, TTL_MAX, Malformed
 
 _HEADER = struct.Struct(">HHHHHH")
 _FIXED = struct.Struct(">HHIH")
@@ -105,6 +105,8 @@ def read_records(message: bytes, at: int, count: int, known: dict[int, bytes]) -
             else:
                 owner, at = read_name(message, at, known)
             rtype, _class, ttl, length = unpack(message, at)
+            if ttl > TTL_MAX:
+                ttl = 0  # as if it were zero, RFC 2181 section 8
             at += 10
             end = at + length
             if end > size:

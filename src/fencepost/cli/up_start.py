@@ -1,9 +1,11 @@
 """Clashes that are looked for before anything is started: a port, region or owner in use, a role of another version."""
 
+import contextlib
 import fcntl
 import hashlib
 import ipaddress
 import os
+import re
 import tempfile
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -97,6 +99,33 @@ def hold_place(region: Region, name: str, what: str, hint: str) -> int:
         os.ftruncate(fd, 0)
         os.pwrite(fd, f"{region.path} (pid {os.getpid()})\n".encode(), 0)
     return fd
+
+
+def hold(folder: Path) -> int:
+    """Hold the folder's lock for as long as its descriptor is open, here or in a child.
+
+    Raises ``Misconfigured`` if another has it: one that was started in the same moment, too late to be seen before.
+    """
+    fd = os.open(folder / "supervisor.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(fd)
+        refuse_if_running(folder)
+        hint = "fencepost status    shows it; start it again if nothing runs"
+        raise Misconfigured("this region was being started or ended", where=shown(folder), hint=hint) from None
+    os.ftruncate(fd, 0)
+    os.pwrite(fd, f"{os.getpid()}\n".encode(), 0)
+    return fd
+
+
+def say_holder(lock: int) -> None:
+    """Have a lock that was taken over say this process, where it says another."""
+    said = os.pread(lock, 4096, 0).decode(errors="replace")
+    mine = re.sub(r"(\(pid )?[0-9]+(\))?\n\Z", lambda found: f"{found[1] or ''}{os.getpid()}{found[2] or ''}\n", said)
+    with contextlib.suppress(OSError):  # another user's file, which only its lock is held of
+        os.ftruncate(lock, 0)
+        os.pwrite(lock, mine.encode(), 0)
 
 
 def ask_once(region: Region, folder: Path, *, yes: bool) -> None:

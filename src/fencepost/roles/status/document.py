@@ -51,6 +51,7 @@ class EndpointStatus(msgspec.Struct, frozen=True):
 
     ``emptied_by_others_s`` is how long, since the observer started, callers got no address because somebody else had
     taken the records away: looked for each second, and more often while it lasts, so shorter gaps may go unseen.
+    ``instead`` is what stands there that no address can stand beside: ``CNAME``, or another type that isn't ours.
     """
 
     name: str
@@ -67,6 +68,7 @@ class EndpointStatus(msgspec.Struct, frozen=True):
     written_at: Time | None
     writes: int | None
     emptied_by_others_s: float | None
+    instead: str | None = None
 
 
 class PoolStatus(msgspec.Struct, frozen=True, rename={"in_": "in"}):

@@ -63,6 +63,7 @@ def endpoint_status(facts: Facts, name: str, settings: Endpoint | None) -> Endpo
         written_at=when(enacted.at) if enacted else None,
         writes=marker.writes if marker else None,
         emptied_by_others_s=emptied(facts, name),
+        instead=live.other[0] if live is not None and live.other else None,
     )
 
 
