@@ -16,10 +16,10 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Self, TypeVar
 
-from fencepost.adapters.store_bodies import checked
 from fencepost.adapters.store_fleet_rows import SHARD_IS, encode, hash_of, shard_row, shard_values, versioned
-from fencepost.adapters.store_sqlite import schema
+from fencepost.adapters.store_sqlite import life as lives
 from fencepost.adapters.store_sqlite.database import Database
+from fencepost.adapters.store_sqlite.life import clock
 from fencepost.adapters.store_sqlite.watch import Watch
 from fencepost.adapters.store_waiting import TaskWaiters
 from fencepost.core.capacity.fleet_store import Claim, Group, Versioned
@@ -79,13 +79,19 @@ class SqliteFleetStore:
     def _commit(self, claim: Claim | None, groups: Sequence[Group]) -> Written | None:
         ready = [[put(change.place, change.row) for change in group] for group in groups]
         durable = any(kind not in _UNHURRIED for puts in ready for kind, *_ in puts)
-        return self._database.write(lambda db: commit(db, claim, groups, ready), durable=durable)
+        done = self._database.write(lambda db: commit(db, claim, groups, ready), durable=durable)
+        if done is None:
+            return None
+        life, written = done
+        if durable and any(written.applied):
+            lives.note(self._database.path, life, written.snapshot)
+        return written
 
     async def restamp(self) -> str:
         """Begin a new life: every lease counts as unknown from now on. The new life."""
 
         def work(db: sqlite3.Connection) -> str:
-            schema.begin_new_life(db)
+            lives.begin_anew(db, self._database.path)
             return clock(db)[0]
 
         return await self._run(lambda: self._database.write(work))
@@ -110,15 +116,6 @@ class FleetWatch(Watch):
             return (self._database.file, self._database.read(clock))
         except PortError as problem:
             return type(problem)
-
-
-def clock(db: sqlite3.Connection) -> tuple[str, int]:
-    """Life and snapshot; ``ValueError`` if the file holds neither."""
-    found = db.execute("SELECT life, snapshot FROM fleet").fetchone()
-    if found is None:
-        raise ValueError("the fleet has no life")
-    checked("fleet", 1, found, (str, int))
-    return found[0], found[1]
 
 
 def own_row(db: sqlite3.Connection, shard: int) -> ShardRow | None:
@@ -159,20 +156,20 @@ def put(place: tuple[Kind, str], row: object) -> Put:
 
 def commit(
     db: sqlite3.Connection, claim: Claim | None, groups: Sequence[Group], ready: Sequence[Sequence[Put]]
-) -> Written | None:
-    """The groups that fit, under the write lock; ``ready`` are their changes as columns."""
+) -> tuple[str, Written] | None:
+    """The store's life, and the groups that fit, under the write lock; ``ready`` are their changes as columns."""
     life, snapshot = clock(db)
     if claim is not None and not claim.stands(own_row(db, claim.shard), life):
         return None
     stand = revisions(db, (put[:2] for puts in ready for put in puts))
     applied = tuple(all(stand.get(change.place, 0) == change.seen for change in group) for group in groups)
     if not any(applied):
-        return Written(snapshot, applied)
+        return life, Written(snapshot, applied)
     puts = [put for ok, puts in zip(applied, ready, strict=True) if ok for put in puts]
     db.executemany(_PUT, [(*put[:3], snapshot + 1, put[3]) for put in puts if put[3] is not None])
     db.executemany("DELETE FROM fleet_row WHERE kind = ? AND key = ?", [put[:2] for put in puts if put[3] is None])
     db.execute("UPDATE fleet SET snapshot = ?", (snapshot + 1,))
-    return Written(snapshot + 1, applied)
+    return life, Written(snapshot + 1, applied)
 
 
 def revisions(db: sqlite3.Connection, places: Iterable[tuple[Kind, str]]) -> dict[tuple[Kind, str], int]:

@@ -5,13 +5,12 @@ A row counts only if a plan names it: each row belongs to a plan, and every quer
 same among a thousand endpoints as among a hundred thousand.
 """
 
-import contextlib
-import os
 import secrets
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
+from fencepost.adapters.store_sqlite import life
 from fencepost.ports import Misconfigured, Unavailable
 
 SCHEMA_VERSION = 3
@@ -68,7 +67,7 @@ _SECOND = (
 )
 
 _THIRD = (
-    # One row. `snapshot` numbers the commits of fleet rows; `life` and `origin` as `settle` says.
+    # One row. `snapshot` numbers the commits of fleet rows; `life` and `origin` as :mod:`.life` says.
     """CREATE TABLE fleet (
         one INTEGER PRIMARY KEY CHECK (one = 1), life TEXT NOT NULL, origin TEXT NOT NULL, snapshot INTEGER NOT NULL
     )""",
@@ -97,56 +96,25 @@ def prepare(db: sqlite3.Connection, path: Path, *, create: bool) -> None:
     if db.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
         db.execute("PRAGMA journal_mode = WAL")
     if version != SCHEMA_VERSION:
-        with _alone(db):
-            _migrate(db, path)
-    if db.execute("SELECT origin FROM fleet").fetchone() != (here(path),):
-        with _alone(db):
-            settle(db, here(path))
+        _migrate(db, path)
+    life.settle(db, path)
 
 
-@contextlib.contextmanager
-def _alone(db: sqlite3.Connection) -> Iterator[None]:
+def _migrate(db: sqlite3.Connection, path: Path) -> None:
     db.execute("BEGIN IMMEDIATE")
     try:
-        yield
+        # Another process may have done it while we waited for the lock.
+        for step in range(checked_version(db, path), SCHEMA_VERSION):
+            for statement in STEPS[step]:
+                db.execute(statement)
+            if step == 0:
+                db.execute("INSERT INTO head VALUES (1, ?, 0, '', 0, 0)", (secrets.token_hex(IDENTITY_BYTES),))
+        db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        db.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
         db.execute("COMMIT")
     finally:
         if db.in_transaction:
             db.execute("ROLLBACK")
-
-
-def _migrate(db: sqlite3.Connection, path: Path) -> None:
-    # Another process may have done it while we waited for the lock.
-    for step in range(checked_version(db, path), SCHEMA_VERSION):
-        for statement in STEPS[step]:
-            db.execute(statement)
-        if step == 0:
-            db.execute("INSERT INTO head VALUES (1, ?, 0, '', 0, 0)", (secrets.token_hex(IDENTITY_BYTES),))
-    db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-    db.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
-
-
-def here(path: Path) -> str:
-    """Which file this is: filesystem and inode, which a restored copy doesn't share with what it was copied from."""
-    return f"{os.statvfs(path).f_fsid:x}/{os.stat(path).st_ino}"
-
-
-def settle(db: sqlite3.Connection, origin: str) -> None:
-    """Begin a new life of the fleet's rows if they were written in another file; within a transaction.
-
-    A lease that an older copy holds may have lapsed, and its host's work been started elsewhere, since the copy was
-    made: so a copy's leases must count as unknown, and they do as soon as the life is another. What DNS is about isn't
-    touched: there the records themselves are the fence.
-    """
-    ((before,),) = db.execute("SELECT origin FROM fleet").fetchall()
-    if before not in ("", origin):  # "" was just made, or migrated where it lay
-        begin_new_life(db)
-    db.execute("UPDATE fleet SET origin = ?", (origin,))
-
-
-def begin_new_life(db: sqlite3.Connection) -> None:
-    """Let every lease count as unknown from now on; within a transaction."""
-    db.execute("UPDATE fleet SET life = ?, snapshot = snapshot + 1", (secrets.token_hex(IDENTITY_BYTES),))
 
 
 MAKE_HINT = "a planner makes it; start one (`fencepost up`), or put the file back"
