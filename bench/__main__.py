@@ -22,6 +22,7 @@ BENCHES = {
     "dns_answers": "the embedded DNS server beside dnslib's server and Knot",
     "dns_reading": "reading and writing a domain of 100,000 endpoints on BIND",
     "octodns_bind": "100,000 names on BIND beside octoDNS; three enactors at once beside a bare loop",
+    "route53_many": "30,000 endpoints by three enactors on Route 53's stand-in: batches beside the least there can be",
     "secondary": "Knot as a secondary of the embedded server",
     "store": "the SQLite store: calls, plans, eight planners at once",
     "store_postgresql": "the PostgreSQL store: calls, plans of 10,000 rows, one change among many, a hundred planners",

@@ -105,6 +105,7 @@ GOALS = (
         "×",
         least=True,
     ),
+    Goal("route53_many", "Route 53: first batches ÷ the least", "Route 53: batches ÷ the least", 1.1, "×"),
     Goal("sample_region", "sample region ready", "ready", 3, "s"),
     Goal("sample_region", "sample region idle", "idle, all roles", 5, "% of core"),
     Goal("sample_region", "sample region memory", "memory, all roles", 200, "MB PSS"),
