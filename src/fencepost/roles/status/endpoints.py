@@ -88,7 +88,7 @@ def state(live: Live | None, row: Row | None, owner: str) -> EndpointState | Non
 def as_planned(live: Live | None, row: Row | None) -> bool | None:
     """Whether DNS holds exactly the newest row; None if either is unknown.
 
-    SRV records beside it aren't asked for by who looks from outside; the enactors see to them.
+    SRV records beside it aren't in it: the observer counts what becomes of them, and the enactors see to them.
     """
     if live is None or row is None:
         return None
