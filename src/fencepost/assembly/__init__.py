@@ -83,7 +83,8 @@ def planner_main(region: Region) -> Main:
             drill = drill_of(region, "planner", store)
             group.create_task(configuration.keep(store, region, copy))
             group.create_task(run_planner(settings, dict(planning), store, condition, drill, copy))
-            group.create_task(run_load_balancers("load balancer", dict(balancing), store, condition, copy))
+            fleet = fleet_store(region) if region.fleet is not None else None
+            group.create_task(run_load_balancers("load balancer", dict(balancing), store, condition, copy, fleet))
 
     return main
 

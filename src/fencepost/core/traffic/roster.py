@@ -134,13 +134,15 @@ def _as_listed(member: Member, target: Target | None, listed: bool) -> Member:
 
 
 def _as_many_as_may(row: Membership, leaving: frozenset[str], settings: SafetySettings) -> frozenset[str]:
-    """Of launched instances that were ended, as many as may leave now; first those that aren't served anyway."""
+    """Of launched instances that were ended, as many as may leave now: all that aren't served, but never the last."""
     ended = [member for member in row.members if member.key in leaving and member.source]
+    idle = [member.key for member in ended if member.state not in SERVING][: len(row.members) - 1]
+    rest = msgspec.structs.replace(row, members=tuple(each for each in row.members if each.key not in idle))
     going: frozenset[str] = frozenset()
-    for member in sorted(ended, key=lambda each: each.state in SERVING):
-        if not _too_much(row, going | {member.key}, settings):
+    for member in ended:
+        if member.state in SERVING and not _too_much(rest, going | {member.key}, settings):
             going |= {member.key}
-    return going
+    return going.union(idle)
 
 
 def _too_much(row: Membership, leaving: frozenset[str], settings: SafetySettings) -> str:
