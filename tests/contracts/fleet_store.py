@@ -10,8 +10,10 @@ from msgspec.structs import replace
 from fencepost.core.capacity.fleet_store import Change, Claim, Group
 from fencepost.core.capacity.messages import Instance, InstanceSet
 from fencepost.core.capacity.rows import (
+    KINDS,
     CalibrationRow,
     CheckpointRow,
+    DrainRow,
     FleetRow,
     HostRow,
     InstanceRow,
@@ -39,6 +41,7 @@ EACH_KIND: tuple[FleetRow, ...] = (
     LaunchRow("key-1", "digest", ("web-1", "web-2"), 5),
     CheckpointRow("1/0", "m-1", 5, ("host-1", "host-2"), (1, 2)),
     CalibrationRow("manager", 64, 40_000_000, 200_000_000, 1600.5, 5),
+    DrainRow("placement", 3, 100, 12.5, 7, 5),
 )  # fmt: skip
 
 
@@ -125,6 +128,7 @@ class FleetStoreContract:
     @on_views(2)
     async def test_each_kind_of_row_comes_back_as_written(self, store: FleetStorePort, other: FleetStorePort) -> None:
         """All fields, numbers of 64 bits and any text included."""
+        assert {kind_of(row) for row in EACH_KIND} == set(KINDS)
         snapshot = await put(store, *EACH_KIND)
         for row in EACH_KIND:
             page = await other.rows(kind_of(row))

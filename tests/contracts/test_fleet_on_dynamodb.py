@@ -1,11 +1,14 @@
 """The fleet rows' contract, kept by DynamoDB (an emulator)."""
 
+import asyncio
 import itertools
 from collections.abc import Iterator
 
 import pytest
 from dynamodb import AWS_REGION, aws_environment, emulator
+from fleet_agreement import Operation, agree, operations
 from fleet_store import FleetStoreContract, Make
+from hypothesis import HealthCheck, given, settings
 
 from fencepost.adapters.store_dynamodb.fleet import DynamoDbFleetStore
 
@@ -36,3 +39,18 @@ class TestDynamoDb(FleetStoreContract):
         """The same new table each time."""
         table = f"fleet-{next(_tables)}"
         return lambda: DynamoDbFleetStore.open(table, AWS_REGION, create=True)
+
+
+@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(run=operations)
+def test_any_run_of_commits_ends_the_same_as_on_the_reference(run: list[Operation]) -> None:
+    """Transactions, log and clock come to the same as the reference's one table."""
+
+    async def go() -> None:
+        store = DynamoDbFleetStore.open(f"fleet-{next(_tables)}", AWS_REGION, create=True)
+        try:
+            await agree(store, run)
+        finally:
+            await store.close()
+
+    asyncio.run(go())

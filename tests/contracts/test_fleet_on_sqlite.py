@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import shutil
 import sqlite3
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import pytest
@@ -156,11 +156,12 @@ def test_a_stopped_store_that_is_restored_is_another_life_and_one_that_lay_still
         async with opened(path, create=False) as store:
             await put(store, host("host-2"))
         lives = [first]
-        for restore in (
+        restores: tuple[Callable[[], object], ...] = (
             lambda: shutil.copyfile(backup, path),  # over it: the same inode
             lambda: shutil.copyfile(backup, made_anew(path)),  # mostly the same inode again
             lambda: backup.replace(path),
-        ):
+        )
+        for restore in restores:
             restore()
             lives.append(await now())
             assert await now() == lives[-1], "and it stays the one it is from then on"

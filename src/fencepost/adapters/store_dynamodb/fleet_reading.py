@@ -97,8 +97,9 @@ class Reader:
             if not await self._follow(found, kind, known, clock):
                 known = -1
             elif all(each.revision <= clock.snapshot for each in found.values()):
-                kept = sorted(name for name in found if not of or shard_of(name, of) == wanted)
-                return Page(clock.life, clock.snapshot, tuple(found[name] for name in kept))
+                kept = sorted(name for name, each in found.items() if each.revision > since)
+                own_only = (found[name] for name in kept if not of or shard_of(name, of) == wanted)
+                return Page(clock.life, clock.snapshot, tuple(own_only))
             else:
                 known = clock.snapshot
             clock = await self._clocks.read()
