@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from fencepost.assembly.checkers import checker_main
+from fencepost.assembly.network_managers import network_manager_main
 from fencepost.assembly.places import make_tsig_key, state_folder, tsig_key
 from fencepost.assembly.providers import import_provider, listening, open_dns, open_witness
 from fencepost.assembly.stores import fleet_store, import_store, open_store
@@ -187,6 +188,7 @@ ROLES: dict[str, Callable[..., Main]] = {
     "janitor": janitor_main,
     "dns": dns_main,
     "api": api_main,
+    "network-manager": network_manager_main,
 }
 """Each role's name as ``fencepost run`` takes it; enactor and checker are one a zone."""
 
@@ -202,6 +204,7 @@ def roles_of(region: Region) -> dict[str, Main]:
         | {f"enactor/{zone}": enactor_main(region, zone) for zone in region.zones}
         | {f"checker/{zone}": checker_main(region, zone) for zone in region.zones}
         | {"janitor": janitor_main(region), "api": api_main(region)}
+        | ({"network-manager": network_manager_main(region)} if region.fleet is not None else {})
     )
 
 
