@@ -35,6 +35,7 @@ def test_an_instance_is_placed_with_its_address_and_zone() -> None:
         {"word": "cordon"},
         {"word": "drain"},
         {"word": "gone"},
+        {"left": 5},
         {"room": 0},
     ],
 )

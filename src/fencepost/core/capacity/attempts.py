@@ -35,8 +35,11 @@ def free_addresses(host: HostRow) -> tuple[str, ...]:
 
 
 def free_room(host: HostRow, life: str) -> int:
-    """How many more instances may be placed on it: as many as it has room and, if it gives any, addresses for."""
-    if not host.placeable(life):
+    """How many more instances may be placed on it: as many as it has room and, if it gives any, addresses for.
+
+    A suspect takes none: it didn't answer lately, so it couldn't be told, and may be dying.
+    """
+    if host.left or not host.placeable(life):
         return 0
     room = host.room - len(host.set.instances)
     return min(room, len(free_addresses(host))) if host.addresses else room

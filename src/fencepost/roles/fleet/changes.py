@@ -4,9 +4,10 @@ By compare-and-set without a claim: who owns a shard has its leases, not these. 
 is read again, a few times.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from difflib import get_close_matches
-from typing import TypeVar
+
+from msgspec import structs
 
 from fencepost.core.capacity import attempts
 from fencepost.core.capacity.fleet_store import Change, Versioned
@@ -15,7 +16,6 @@ from fencepost.ports import Unavailable
 from fencepost.ports.fleet import FleetStorePort
 from fencepost.roles.fleet.refusals import Unknown
 
-Row = TypeVar("Row", HostRow, InstanceRow)
 TRIES = 5
 LOOK_AT_ONCE = 90
 """Rows read together: DynamoDB takes a hundred, two of them the store's own."""
@@ -81,8 +81,6 @@ async def say(store: FleetStorePort, names: Sequence[str], word: Word) -> dict[s
     refuse_unknown("host", names, known)
 
     def how(_: str, row: FleetRow | None) -> FleetRow | None:
-        from msgspec import structs
-
         return structs.replace(row, word=word) if isinstance(row, HostRow) else None
 
     rows = await change(store, "host", names, how)
@@ -91,8 +89,6 @@ async def say(store: FleetStorePort, names: Sequence[str], word: Word) -> dict[s
 
 async def register(store: FleetStorePort, hosts: Sequence[HostRow]) -> int:
     """Hosts as their agents say they are; how many are new, or are somewhere else than before. Leases stay."""
-    from msgspec import structs
-
     told, changed = {host.host: host for host in hosts}, dict[str, None]()
 
     def how(name: str, row: FleetRow | None) -> FleetRow | None:
@@ -107,7 +103,7 @@ async def register(store: FleetStorePort, hosts: Sequence[HostRow]) -> int:
     return len(changed)
 
 
-def refuse_unknown(kind: str, names: Sequence[str], known: dict[str, Versioned]) -> None:
+def refuse_unknown(kind: str, names: Sequence[str], known: Collection[str]) -> None:
     """Raise ``Unknown`` for the first name that isn't known."""
     for name in names:
         if name not in known:
