@@ -10,6 +10,8 @@ from msgspec import Struct
 from fencepost.core.instant import Duration
 from fencepost.settings.schema import HostPort
 
+LOOK_S = 2.0
+"""So often all are looked through for those that nobody asks any more: 10 ms for ten thousand."""
 Main = Callable[[], Coroutine[Any, Any, None]]
 
 
@@ -79,8 +81,15 @@ async def joining(options: ManyOptions, hosts: Any, port: int) -> None:
     host = options.listen.host
     place = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
+    looked = float("-inf")
+
     def due() -> Sequence[Hosted]:
+        nonlocal looked
+        now = asyncio.get_running_loop().time()
+        if now < looked + LOOK_S:
+            return ()
         found = hosts.due(lambda name, times: due_after(renew, name, times))
+        looked = looked if found else now
         return [Hosted(each.name, each.zone, place, hosts.room, each.addresses) for each in found]
 
     def renewed(told: Duration) -> None:
