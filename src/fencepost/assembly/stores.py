@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 from fencepost.ports import Misconfigured, StorePort
-from fencepost.ports.fleet import FleetStorePort
+from fencepost.ports.fleet import RestorableFleetStorePort
 from fencepost.settings import Region
 from fencepost.settings.secret import read_secret
 
@@ -29,7 +29,7 @@ def open_store(region: Region, *, create: bool = False) -> StorePort:
     return SqliteStore.open(Path(region.store.path), create=create, checkpoints=create)
 
 
-def fleet_store(region: Region, *, create: bool = False) -> FleetStorePort:
+def fleet_store(region: Region, *, create: bool = False) -> RestorableFleetStorePort:
     """The fleet's rows in the region's store; one that can't be used raises from its calls, not here.
 
     ``create`` as in :func:`open_store`. Raises ``Misconfigured`` for a secret that isn't where the settings say.

@@ -11,7 +11,7 @@ GROUPS = {
     "look": ("status", "explain", "history", "plan"),
     "change": ("drain", "keep", "pause", "rollback", "repair", "withdraw", "enact", "resume"),
     "fleet": ("fleet hosts", "fleet instances", "fleet launch", "fleet terminate", "fleet drain", "fleet cordon"),
-    "move in": ("import", "adopt", "store copy"),
+    "move in": ("import", "adopt", "store copy", "store restamp"),
     "prove": ("prove", "explore", "simulate"),
     "practise": ("dev wipe", "dev agents", "dev route53"),
 }
@@ -48,6 +48,7 @@ COMMANDS = {
     "import": "fencepost.cli.import_:import_",
     "adopt": "fencepost.cli.adopt:adopt",
     "store copy": "fencepost.cli.store_copy:store_copy",
+    "store restamp": "fencepost.cli.store_restamp:store_restamp",
     "dev wipe": "fencepost.cli.wipe:wipe",
     "dev agents": "fencepost.cli.dev_agents:agents",
     "dev route53": "fencepost.cli.dev_route53:route53",

@@ -151,6 +151,11 @@ EXAMPLES = {
         ("store copy region.toml new.toml --json", "the same, and a document at the end"),
         ("check new.toml", "is the second file right?"),
     ),
+    "store restamp": (
+        ("store restamp", "after a disk was set back: leases count as unknown"),
+        ("store restamp --yes", "without being asked"),
+        ("fleet hosts", "who has reported since"),
+    ),
     "dev wipe": (
         ("dev wipe api.example.test", "delete its addresses as a careless writer would; it heals"),
         ("dev wipe api.example.test --marker", "its marker"),
@@ -200,6 +205,7 @@ ABOUT = {
     "import": "a region.toml from records that exist; touches nothing",
     "adopt": "take over records that stand; no address changes",
     "store copy": "a region's store into another, to move there",
+    "store restamp": "let leases count as unknown, once a store was set back",
     "dev wipe": "empty a record as a careless writer would (drills only)",
     "dev agents": "thousands of hosts in one process, to try a fleet on",
     "dev route53": "a strict Route 53 stand-in on this machine",

@@ -71,6 +71,14 @@ class FleetStorePort(Protocol):
         ...
 
 
+class RestorableFleetStorePort(FleetStorePort, Protocol):
+    """A fleet's store that may have been set back to an older day without noticing."""
+
+    async def restamp(self) -> str:
+        """Begin a new life, which makes every lease unknown until its host has reported again; the new life."""
+        ...
+
+
 class Driver(Protocol):
     """What an agent runs instances with. Keeps them running when the agent itself ends or dies."""
 
