@@ -103,6 +103,17 @@ def mode_text(pool: PoolStatus, status: Status) -> str:
     return "observed" if pool.mode == "observe" and "observe" in words else str(pool.mode)
 
 
+def stage_lines(status: Status) -> list[str]:
+    """Stages of the fleet's work in which something waits."""
+    words = {"network": "network states"}
+    return [
+        f" FLEET  {each.waiting:,} {words.get(each.stage, each.stage)} wait, the oldest for {each.oldest_s:.0f} s;"
+        f" {each.rate_s:g} a second get done, {each.bound:,} may wait"
+        for each in status.stages
+        if each.waiting
+    ]
+
+
 def out_lines(status: Status, columns: int = ENDLESS) -> list[str]:
     """The targets that are out, once for all endpoints that say the same of them."""
     said: dict[str, list[str]] = {}
@@ -248,7 +259,7 @@ def status_lines(status: Status, now: Instant, columns: int = ENDLESS) -> list[s
     lines += problem_lines(status, columns)
     if status.endpoints:
         lines += endpoint_table(status, now, counts, columns)
-    lines += [*out_lines(status, columns), *(pool_line(pool, status) for pool in status.pools)]
+    lines += [*out_lines(status, columns), *(pool_line(pool, status) for pool in status.pools), *stage_lines(status)]
     if status.roles:
         lines += zone_table(status, columns=columns)
     lines += other_role_lines(status)

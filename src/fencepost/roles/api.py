@@ -315,7 +315,7 @@ async def run_api(
     observer = Observer(
         observer_settings(region), witness=witness, ports=observed if region.dns.place is None else None
     )
-    desk = Desk(Gatherer(region, store, dns, observer, via="api", folder=str(folder)), folder)
+    desk = Desk(Gatherer(region, store, dns, observer, via="api", folder=str(folder), fleet=fleet), folder)
     notes: asyncio.Queue[Broken] = asyncio.Queue(100)
 
     def tell(broken: Broken) -> None:

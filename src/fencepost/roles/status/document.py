@@ -206,6 +206,20 @@ class Observed(msgspec.Struct, frozen=True):
     since: Time | None = None
 
 
+class StageStatus(msgspec.Struct, frozen=True):
+    """What waits in a stage of the fleet's work, as its manager said at ``at``: "network" is network states.
+
+    ``waiting`` of ``bound``, the oldest for ``oldest_s``; ``rate_s`` is how many a second get done when it is busy.
+    """
+
+    stage: str
+    waiting: int
+    bound: int
+    rate_s: float
+    oldest_s: float
+    at: Time | None
+
+
 class Status(msgspec.Struct, frozen=True, rename={"schema_": "schema"}):
     """The whole document; see ``docs/operating/status.md``."""
 
@@ -232,6 +246,7 @@ class Status(msgspec.Struct, frozen=True, rename={"schema_": "schema"}):
     checkers: tuple[CheckerStatus, ...] = ()
     ages: Ages = Ages(None, None, None)
     observed: Observed | None = None
+    stages: tuple[StageStatus, ...] = ()
 
 
 def when(at: Instant) -> Time | None:
