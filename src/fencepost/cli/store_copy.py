@@ -24,14 +24,15 @@ def store_copy(from_: str, to: str, /, *, timeout: Timeout = "10m", json: Json =
     to
         The region.toml whose [store] is copied to; made if there is none.
     """
-    from fencepost import assembly
+    from fencepost.assembly import open_store
+    from fencepost.assembly.stores import fleet_store
     from fencepost.roles.store_copy import copy_fleet, copy_store
 
     region, other = region_of(from_), region_of(to)
 
     async def work(talk: Talk) -> int:
-        target, progress = assembly.open_store(other, create=True), Progress()
-        fleets = (assembly.fleet_store(region), assembly.fleet_store(other, create=True))
+        target, progress = open_store(other, create=True), Progress()
+        fleets = (fleet_store(region), fleet_store(other, create=True))
         try:
             copied = await talk.within(
                 copy_store(talk.store, target, lambda text: progress.say(lambda: text)), "the stores"

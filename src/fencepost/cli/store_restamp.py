@@ -16,14 +16,14 @@ def store_restamp(*, yes: Yes = False, timeout: Timeout = "10s", config: Config 
     Hosts report what they run, and their word wins; nothing is placed before. Records in DNS aren't touched. Most
     restores are noticed without it.
     """
-    from fencepost import assembly
+    from fencepost.assembly.stores import fleet_store
 
     region = region_of(config)
 
     agree("Nothing is placed on any host until it has reported again. Go on?", yes=yes)
 
     async def work(talk: Talk) -> int:
-        fleet = assembly.fleet_store(region)
+        fleet = fleet_store(region)
         try:
             life = await talk.within(fleet.restamp(), "the store")
         finally:

@@ -8,9 +8,10 @@ It may be done while the region runs, and again: what an earlier copy brought is
 write to the old store meanwhile are no danger to DNS, which is fenced by itself; what they note after the copy stays
 behind. A store that holds plans of another origin is refused, and nothing is written.
 
-The fleet's rows are brought as they are: hosts with the sets they run and the words people gave them, instances, network
-states, launches. The second store has a life of its own, so each lease in it counts as unknown, and nothing is placed
-before its host has reported there. Shards come without an owner, at the epoch they had, so that tokens go on rising.
+The fleet's rows are brought as they are: hosts with the sets they run and the words people gave them, instances,
+network states, launches. The second store has a life of its own, so each lease in it counts as unknown, and nothing is
+placed before its host has reported there. Shards come without an owner, at the epoch they had, so that tokens go on
+rising.
 """
 
 import asyncio
