@@ -18,7 +18,7 @@ from fencepost.core.capacity.network_state import Outcome
 from fencepost.core.capacity.rows import HostRow, NetworkRow, ShardRow
 from fencepost.core.effects import Effect
 from fencepost.core.events import Event, Woke
-from fencepost.world import network_moves
+from fencepost.world import network, network_moves
 from fencepost.world.model import Move
 from fencepost.world.network import Fault, Shape, Shared, Slot
 
@@ -124,7 +124,7 @@ def perform_places_first(slot: Slot, shared: Shared) -> Move:
             host, shard = shared.host(), shared.fleet.shard(1)
             if life != shared.fleet.life or host is None or shard is None:
                 return network_moves.told("begins again", network_moves.restart(slot), shared)
-            pairs = tuple(network_manager.Pair(want, shared.row()) for want in network_moves.asks(host, asked))
+            pairs = tuple(network_manager.Pair(want, shared.row()) for want in network.asks(host, asked))
             event = PlacesRead(network_manager.claim_of(shard, life), asked, pairs)
             return network_moves.told("reads the state's row", network_moves.advance(slot, event), shared)
     return real_perform(slot, shared)

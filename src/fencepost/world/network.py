@@ -155,9 +155,10 @@ def start(shape: Shape) -> tuple[tuple[Slot, ...], Shared]:
         HOST, "a", "h:1", number=1, nonce=token.nonce, lease="held", life="1", incarnation=1, boot=1, reported=True,
         set=held,
     )  # fmt: skip
-    rows = ((("host", HOST), Versioned(row, 1)), (("shard", str(SHARD)), Versioned(ShardRow(SHARD, 1, "keeper", 1), 1)))
+    shard = Versioned(ShardRow(SHARD, 1, "keeper", 1), 1)
+    fleet = Fleet("1", 1, ((("host", HOST), Versioned(row, 1)), (("shard", str(SHARD)), shard)))
     shared = Shared(
-        Fleet("1", 1, rows), 1, 1, HostMemory(1, token, held), 1, held.ids,
+        fleet, 1, 1, HostMemory(1, token, held), 1, held.ids,
         budget=tuple(sorted(shape.budget, key=lambda each: each[0].value)),
     )  # fmt: skip
     managers = tuple(Slot(f"manager {'AB'[n]}", "manager", NetworkManager()) for n in range(shape.managers))

@@ -170,7 +170,7 @@ def commit(slot: Slot, shared: Shared, claim: Claim, changes: tuple[Change, ...]
         broken = "inputs_never_backward"
     acks = isinstance(slot.pending, Record)
     what = f"the acknowledgement of {row.version}" if acks else f"version {row.version} ({content(row.body)})"
-    done = {None: "not its life", (True,): "done", (False,): "it had changed"}[applied]
+    done = "not its life" if applied is None else "done" if applied == (True,) else "it had changed"
     seen = "published" if not acks else "acknowledged"
     if applied == (True,) and not acks and before is not None and before.digest == row.digest:
         seen = "published above what the host has"

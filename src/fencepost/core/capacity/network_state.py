@@ -139,7 +139,8 @@ def order(
     """
     if host is None or shard is None or not commands(host, life):
         return None
-    ids, states, room = host.set.ids, [], BODY_BYTES_MOST
+    ids, room = host.set.ids, BODY_BYTES_MOST
+    states: list[NetworkState] = []
     for row in rows:
         if row is None or row.id not in ids or not owed(row, host, life):
             continue
