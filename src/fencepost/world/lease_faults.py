@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from msgspec import structs
 
 from fencepost.core.capacity.host import Started
+from fencepost.core.capacity.token import NO_TOKEN
 from fencepost.world.lease_hosts import midway
 from fencepost.world.leases import NOW, Fault, Rows, Shared, with_host
 from fencepost.world.model import Move
@@ -53,7 +54,8 @@ def started(shared: Shared, remembers: bool, running: tuple[str, ...]) -> Shared
     host = shared.host_decider()
     memory = shared.memory if remembers else None
     host.on(Started(memory, shared.memory.incarnation + 1, shared.boot + 1, running), NOW)
-    return with_host(shared, host)
+    acked = shared.acked if remembers else (NO_TOKEN, "")
+    return structs.replace(with_host(shared, host), acked=acked)
 
 
 def store_faults(shared: Shared) -> Iterator[Move]:

@@ -103,8 +103,8 @@ class Shared(Struct, frozen=True, gc=False):
 
     ``ticks`` are managers' and host's time passed, in units of R, as far as parts must still be told (modulo 2).
     ``over`` are attempts that run or ran elsewhere, or were reported as ended: starting one is the violation.
-    ``started`` are those that were ever started here. ``acked`` is the highest token the host ever answered under, and
-    whose it was. ``dead`` are managers that died. ``grants`` is how high grants' numbers go, at
+    ``started`` are those that were ever started here. ``acked`` is the highest token the host's memory ever answered
+    under, and whose it was. ``dead`` are managers that died. ``grants`` is how high grants' numbers go, at
     most, and ``room`` how many messages are in flight.
     """
 
@@ -342,4 +342,5 @@ def converged(shared: Shared) -> bool:
         return row.lease == "lapsed" and row.life == rows.name
     token = Token(rows.shard.epoch, row.number, row.nonce)
     held = row.held(rows.name) and row.reported and row.incarnation == shared.memory.incarnation
-    return held and shared.memory.token == token and shared.memory.set == row.set and not row.left
+    runs = shared.memory.set == row.set and shared.running == row.set.ids
+    return held and runs and shared.memory.token == token and not row.left
