@@ -4,7 +4,9 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -13,6 +15,8 @@ from agents import SLEEPER, AgentProcess, StandInApi, alive, until
 from fencepost.adapters.processes import find
 from fencepost.core.capacity.messages import Answer, Check, Instance, InstanceSet, Newer, Order
 from fencepost.core.capacity.token import Token
+
+HOST = {"host": "h1", "zone": "a", "room": 1, "addresses": []}
 
 
 @pytest.fixture
@@ -201,6 +205,45 @@ def test_a_disk_that_takes_nothing_leaves_new_words_unanswered_and_the_lease_alo
     assert isinstance(answer, Answer)
     assert (answer.token, answer.version, answer.boot) == (newer.token, 1, seen.boot)
     until(lambda: "does what it is told again" in agent.log.read_text())
+
+
+def test_a_host_that_nobody_asks_registers_again(tmp_path: Path) -> None:
+    """A lost store forgets hosts, and nobody knows them but themselves; one that is asked keeps still."""
+    api = StandInApi(renew_s=0.5)
+    agent = AgentProcess(tmp_path / "h1", api)
+    try:
+        agent.start()
+        until(lambda: len(api.bodies) >= 3)
+        path, body = api.bodies[0]
+        at = f"127.0.0.1:{agent.port}"
+        assert (path, body) == ("/v1/fleet/hosts", {"hosts": [{**HOST, "at": at}]})
+        assert all(after - before >= 1.0 for before, after in pairwise(api.times)), "two renewals at least"
+        count = len(api.bodies)
+        asked_until = time.monotonic() + 2.5
+        while time.monotonic() < asked_until:
+            agent.check()
+        assert len(api.bodies) <= count + 1
+    finally:
+        agent.end()
+        api.close()
+
+
+def test_an_agent_that_knows_no_lease_answers_nobody_until_the_api_says_it(tmp_path: Path) -> None:
+    """It might take its lease for longer than its managers do. Once told, it knows it without the API."""
+    api = StandInApi()
+    api.refusals = [(503, "1")]
+    agent = AgentProcess(tmp_path / "h1", api)
+    try:
+        agent.start()
+        assert agent.datagram(Check("h1", agent.token), within_s=0.2) is None
+        assert agent.check().version == 0
+        agent.end()
+        api.refusals = [(503, "30")] * 100
+        agent.start()
+        assert agent.check().version == 0
+    finally:
+        agent.end()
+        api.close()
 
 
 def test_one_folder_has_one_agent(agent: AgentProcess) -> None:

@@ -9,7 +9,8 @@ An attempt is its first process. When that ends, what is left of its process gro
 
 Awkward truth: a process that leaves its process group isn't ended with it; containers and units are for that. Under
 systemd the agent's unit needs KillMode=process, or systemd ends the instances with the agent (systemd.kill(5)). Logs
-aren't rotated; those of the newest 50 attempts that ended are kept.
+aren't rotated; those of the newest 50 attempts that ended are kept. And a process that not even SIGKILL ends (a dead
+disk under it) keeps the agent silent, for it can't say that it stopped what it couldn't: the host is then given up.
 """
 
 import asyncio
