@@ -38,9 +38,11 @@ _STANDING = (
     "SELECT kind, key, revision FROM unnest(%b::text[], %b::text[]) AS wanted (kind, key)"
     " JOIN fleet_row USING (kind, key)"
 )
-_FOUND = (
+_PROOF = (
+    "SELECT life, place, revision, body FROM fleet LEFT JOIN ("
     "SELECT place, revision, body FROM unnest(%b::text[], %b::text[]) WITH ORDINALITY AS wanted (kind, key, place)"
     " JOIN fleet_row USING (kind, key)"
+    ") AS found ON true"
 )
 _PUT = (
     "INSERT INTO fleet_row (kind, key, hash, revision, body)"
@@ -83,6 +85,8 @@ class PostgresqlFleetStore:
 
         def work() -> Page:
             database = self._database
+            if since > 0 and (now := database.look(clock))[1] == since:
+                return Page(*now, ())
             most_s = EVERY_ROW_S if since <= 0 else None
             life, snapshot, found = database.read(lambda session: changed(session, kind, shard, since), most_s=most_s)
             return Page(life, snapshot, database.checked(lambda: tuple(versioned(kind, *each) for each in found)))
@@ -91,7 +95,7 @@ class PostgresqlFleetStore:
 
     async def prove(self, shard: int, places: Sequence[Place]) -> Proof:
         """One consistent look at a shard's row and these rows."""
-        return await self._run(lambda: self._database.read(lambda session: proof(session, shard, places)))
+        return await self._run(lambda: self._database.look(lambda session: proof(session, shard, places)))
 
     async def commit(self, claim: Claim | None, groups: Sequence[Group]) -> Written | None:
         """Groups of changes, each all or nothing, under a claim; None if that doesn't stand.
@@ -172,12 +176,16 @@ def changed(session: Session, kind: Kind, shard: int | None, since: int) -> tupl
 
 
 def proof(session: Session, shard: int, places: Sequence[Place]) -> Proof:
-    """A shard's row and some others."""
-    life, _ = clock(session)
-    found = session.rows(_FOUND, _columns(places)) if places else []
-    there = {place: (revision, body) for place, revision, body in found}
-    rows = (versioned(*at, *there[place]) if place in there else None for place, at in enumerate(places, 1))
-    return Proof(life, own_row(session, shard), tuple(rows))
+    """A shard's row and some others: one statement sees one state."""
+    asked: list[Place] = [("shard", str(shard)), *places]
+    found = session.rows(_PROOF, _columns(asked))
+    if not found:
+        raise UnreadableError("fleet", 1, "there is none")
+    there = {place: (revision, body) for _, place, revision, body in found}
+    rows = (versioned(*at, *there[place]) if place in there else None for place, at in enumerate(asked, 1))
+    own, *others = rows
+    assert own is None or isinstance(own.row, ShardRow)  # its kind says so  # noqa: S101
+    return Proof(found[0][0], own.row if own is not None else None, tuple(others))
 
 
 class Puts(Struct, frozen=True):
