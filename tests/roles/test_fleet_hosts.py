@@ -9,7 +9,8 @@ from fleet_asked import Asked, held
 from msgspec import structs
 
 from fencepost.core.capacity import attempts
-from fencepost.core.capacity.rows import CheckpointRow, HostRow, InstanceRow, NetworkRow
+from fencepost.core.capacity.clearing import ENDED_KEPT, LAUNCH_KEPT
+from fencepost.core.capacity.rows import CheckpointRow, HostRow, InstanceRow, LaunchRow, NetworkRow
 from fencepost.core.instant import SECOND
 from fencepost.ports import Unavailable
 from fencepost.roles.fleet import changes
@@ -205,5 +206,31 @@ def test_rows_that_others_write_all_the_time_are_unavailable() -> None:
         api.store.commit = late  # type: ignore[method-assign]
         with pytest.raises(Unavailable, match="written by others"):
             await changes.say(api.store, ["h1"], "drain")
+
+    asked(work)
+
+
+def test_what_ended_long_ago_is_cleared_away_and_nothing_else() -> None:
+    """An hour for instances, a day for launches; never what stands in a host's set, or may still be asked for."""
+
+    async def work(api: Asked) -> None:
+        ended = InstanceRow("web-1", "web", "ended", ended_at=api.now)
+        there = attempts.joined(held("h1"), InstanceRow("web-2").at(1, ""))
+        await api.open(there)
+        await api.put(ended, structs.replace(ended, instance="web-2"), structs.replace(ended, instance="web-3"))
+        await api.put(structs.replace(ended, instance="web-4", state="ending"))
+        await api.put(LaunchRow("k1", "d", ("web-1",), api.now), LaunchRow("k2", "d", ("web-1", "web-2"), api.now))
+        api.now += ENDED_KEPT
+        assert await api.api.view.clear(api.now) == 0
+        await api.put(structs.replace(ended, instance="web-3", ended_at=api.now))
+        api.now += SECOND
+        assert await api.api.view.clear(api.now) == 1
+        assert sorted(await api.instances()) == ["web-2", "web-3", "web-4"]
+        api.now += LAUNCH_KEPT
+        assert await api.api.view.clear(api.now) == 2
+        assert sorted(await api.instances()) == ["web-2", "web-4"]
+        assert [at.row.key for at in (await api.store.rows("launch")).rows] == ["k2"]
+        status, body, _ = await api.call("/v1/fleet/instances")
+        assert (status, [each["instance"] for each in body["instances"]]) == (200, ["web-2", "web-4"])
 
     asked(work)

@@ -329,7 +329,10 @@ async def run_api(
             group.create_task(desk.run())
             group.create_task(write_down(store, notes))
             api = Api(region, store, desk, token)
-            group.create_task(serve(application(api, fleet_api(api, fleet)), listening))
+            requests = fleet_api(api, fleet)
+            if requests is not None:
+                group.create_task(requests.run())
+            group.create_task(serve(application(api, requests), listening))
             if ready is not None:
                 ready(HostPort(*listening.getsockname()[:2]))
     finally:

@@ -6,6 +6,8 @@ in whole seconds: what waits by what is done a second, and a part of that by cha
 once don't return at once (consul #9469).
 """
 
+import asyncio
+import logging
 import re
 import time
 from collections.abc import Awaitable, Callable
@@ -35,7 +37,10 @@ if TYPE_CHECKING:
     from starlette.responses import Response
     from starlette.routing import Route
 
+log = logging.getLogger(__name__)
+
 T = TypeVar("T")
+CLEAR_EVERY_S = 60.0
 BODY_BYTES = 512 * 1024
 MANY = 1000
 ROOM_MOST = 10_000
@@ -97,6 +102,18 @@ class FleetApi:
             route("/v1/fleet/terminate", self.post_terminate, "POST"),
             *(route(f"/v1/fleet/{name}", self.word(name, word), "POST") for name, word in words.items()),
         ]
+
+    async def run(self) -> None:
+        """Delete rows that nobody minds any more, each minute, until cancelled."""
+        while True:
+            await asyncio.sleep(CLEAR_EVERY_S)
+            try:
+                count = await self.view.clear(self.clocks.wall())
+            except PortError as error:
+                log.debug("rows of ended instances not cleared: %s", error)
+            else:
+                if count:
+                    log.info("%d rows of ended instances and old launches cleared", count)
 
     # Looking.
 

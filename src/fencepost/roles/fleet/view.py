@@ -12,6 +12,7 @@ from typing import Any
 from msgspec import Struct
 
 from fencepost.core.capacity import launches
+from fencepost.core.capacity.clearing import attempts_held, clearable
 from fencepost.core.capacity.fleet_store import Versioned
 from fencepost.core.capacity.network_state import missing
 from fencepost.core.capacity.room import Room
@@ -122,6 +123,21 @@ class View:
             elif at.row.instance in self.waiting:
                 del self.waiting[at.row.instance]
                 self.placed += at.row.state == "placed"
+
+    async def clear(self, now: Instant) -> int:
+        """Delete rows that nobody minds any more; how many. Raises a ``PortError``."""
+        await self.refresh()
+        held = attempts_held(self.rows["host"].values())
+        groups = clearable(self.rows["instance"], self.rows["launch"].values(), held, now)
+        if not groups:
+            return 0
+        written = await self.store.commit(None, groups)
+        applied = written.applied if written is not None else ()
+        for (change,), ok in zip(groups, applied, strict=False):
+            if ok:
+                kind, key = change.place
+                self.rows[kind].pop(key, None)
+        return sum(applied)
 
     def row(self, kind: Kind, key: str) -> FleetRow | None:
         """One row."""
