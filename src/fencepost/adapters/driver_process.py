@@ -89,7 +89,7 @@ class ProcessDriver:
         return tuple(self.attempts)
 
     async def start(self, instance: Instance) -> None:
-        """Start an attempt's process. Raises ``Refused``."""
+        """Start an attempt's process. Raises ``Refused``, or ``Unavailable``."""
         if not _ID.fullmatch(instance.id):
             raise Refused("is no name for an attempt", where=repr(instance.id))
         command, place = filled(instance), self.folder / instance.id
@@ -100,7 +100,12 @@ class ProcessDriver:
             child = self._spawn(command, place, self.environment(instance))
         except (OSError, ValueError) as error:
             raise Refused(f"{command[0]}: {getattr(error, 'strerror', None) or error}", where=instance.id) from None
-        self.watch(instance.id, child.pid, child)
+        try:
+            self.watch(instance.id, child.pid, child)
+        except Unavailable:  # it would run unseen
+            os.killpg(child.pid, signal.SIGKILL)
+            child.wait()
+            raise
         known = Known(child.pid, start_of(child.pid) or 0, boot())
         with contextlib.suppress(OSError):  # it is found by its environment then
             (place / "process.json").write_bytes(json.encode(known))
@@ -133,11 +138,16 @@ class ProcessDriver:
         return inherited | {OWN + name: value for name, value in (own | self.given).items()}
 
     def watch(self, id_: str, pid: int, child: "subprocess.Popen[bytes] | None" = None) -> bool:
-        """Wait for a process's end in the background; whether it is there."""
+        """Wait for a process's end in the background; whether it is there. Raises ``Unavailable``."""
         try:
             handle = os.pidfd_open(pid)
-        except OSError:
+        except ProcessLookupError:
             return False
+        except OSError as error:
+            what = f"pid {pid} can't be waited for: {error.strerror}"
+            raise Unavailable(
+                what, where=id_, hint="LimitNOFILE= of the agent's unit, or a kernel before 5.3"
+            ) from None
         running = self.attempts[id_] = Running(pid, handle, asyncio.Event(), child)
         asyncio.get_running_loop().add_reader(handle, self._ended, id_, running)
         return True
