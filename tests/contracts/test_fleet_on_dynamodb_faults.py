@@ -259,6 +259,28 @@ def test_a_store_without_a_table_is_away_for_who_may_not_make_it() -> None:
     asyncio.run(go())
 
 
+def test_a_global_table_keeps_no_fleet() -> None:
+    """With strong consistency across Regions it keeps plans, and takes no transactions: said before one is tried."""
+
+    async def go(way: FaultyClient, one: DynamoDbFleetStore, _other: DynamoDbFleetStore) -> None:
+        async def replicated(operation: str, _arguments: dict[str, Any], send: Send) -> Any:
+            answer = await send()
+            if operation == "describe_table":
+                regions = [{"RegionName": AWS_REGION}, {"RegionName": "eu-central-1"}]
+                answer["Table"] |= {"Replicas": regions, "MultiRegionConsistency": "STRONG"}
+            return answer
+
+        way.spoil = replicated
+        fresh = DynamoDbFleetStore(way, create=True)
+        for call in (fresh.rows("host"), fresh.prove(1, []), fresh.commit(None, [new(host("host-1"))])):
+            with pytest.raises(Misconfigured, match="takes no transactions") as told:
+                await call
+        assert "postgresql" in told.value.hint
+        assert await DynamoDbStore(way, create=True).head() is not None
+
+    on_two(go)
+
+
 def test_what_aws_refuses_is_for_a_person() -> None:
     """A right that is missing is named; a conflict is waited out."""
 

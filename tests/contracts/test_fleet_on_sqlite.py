@@ -174,6 +174,25 @@ def test_a_stopped_store_that_is_restored_is_another_life_and_one_that_lay_still
     asyncio.run(go())
 
 
+def test_who_commits_late_does_not_undo_that_a_new_life_began(tmp_path: Path) -> None:
+    """A commit's note that comes after another life has begun is not written: else that life would end at once."""
+    path = tmp_path / "region.db"
+
+    async def go() -> None:
+        async with opened(path) as store:
+            first = (await store.rows("host")).life
+            await put(store, host("host-1"))
+            second = await store.restamp()
+            life.note_commit(path, first, 1)
+            async with opened(path, create=False) as other:
+                assert (await other.rows("host")).life == second
+            await put(store, host("host-2"))
+        noted = Path(f"{path}{life.END}").read_text().split()
+        assert noted == [second, "3"]
+
+    asyncio.run(go())
+
+
 def test_a_full_disk_loses_nothing_and_ends_by_itself(tmp_path: Path) -> None:
     """SQLITE_FULL: nothing of the commit is there, and the next one after space is back applies."""
 

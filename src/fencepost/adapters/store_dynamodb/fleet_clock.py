@@ -23,6 +23,7 @@ from fencepost.adapters.store_dynamodb.faults import ConditionError, UnmetError
 from fencepost.adapters.store_dynamodb.items import Item, body, key, number, packed, padded, text
 from fencepost.adapters.store_dynamodb.root import Roots
 from fencepost.core.capacity.rows import Kind
+from fencepost.ports import Misconfigured
 
 CLOCK = ("fleet", "clock")
 LOG = "fleet#log"
@@ -125,8 +126,15 @@ class Clocks:
         raise faults.damaged(self.client.where, "the fleet's clock is another table's again and again")
 
     async def stands(self, clock: Clock) -> bool:
-        """Whether a clock is of the table that is there now."""
-        return clock.origin == (await self.roots.table.described()).origin
+        """Whether a clock is of the table that is there now. ``Misconfigured`` for one that takes no transactions."""
+        described = await self.roots.table.described()
+        if described.replicas:  # with strong consistency, or the table would have been refused already
+            raise Misconfigured(
+                "the table is a global one, which takes no transactions; a fleet's rows need them",
+                where=self.client.where,
+                hint="name a table of one AWS Region under [store], or use the postgresql store",
+            )
+        return clock.origin == described.origin
 
     async def begin_new_life(self, clock: Clock, life: str = "", origin: str = "") -> str:
         """Let every lease count as unknown from now on; nothing if the clock has moved. The new life."""

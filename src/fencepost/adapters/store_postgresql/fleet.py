@@ -184,8 +184,9 @@ def proof(session: Session, shard: int, places: Sequence[Place]) -> Proof:
     there = {place: (revision, body) for _, place, revision, body in found}
     rows = (versioned(*at, *there[place]) if place in there else None for place, at in enumerate(asked, 1))
     own, *others = rows
-    assert own is None or isinstance(own.row, ShardRow)  # its kind says so  # noqa: S101
-    return Proof(found[0][0], own.row if own is not None else None, tuple(others))
+    row = own.row if own is not None else None
+    assert row is None or isinstance(row, ShardRow)  # its kind says so  # noqa: S101
+    return Proof(found[0][0], row, tuple(others))
 
 
 class Puts(Struct, frozen=True):

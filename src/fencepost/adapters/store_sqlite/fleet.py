@@ -84,7 +84,7 @@ class SqliteFleetStore:
             return None
         life, written = done
         if durable and any(written.applied):
-            lives.note(self._database.path, life, written.snapshot)
+            lives.note_commit(self._database.path, life, written.snapshot)
         return written
 
     async def restamp(self) -> str:

@@ -60,6 +60,13 @@ def begin_anew(db: sqlite3.Connection, path: Path) -> None:
     note(path, *clock(db))  # before the commit: who opens it next must not see this life behind the last
 
 
+def note_commit(path: Path, life: str, snapshot: int) -> None:
+    """Write beside the store what it has come to, unless another life has begun there since."""
+    seen = _noted(path)
+    if seen is None or seen[0] == life:
+        note(path, life, snapshot)
+
+
 def note(path: Path, life: str, snapshot: int) -> None:
     """Write beside the store what it has come to; nothing if that can't be written."""
     with contextlib.suppress(OSError):
