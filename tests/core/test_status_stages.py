@@ -3,7 +3,8 @@
 import asyncio
 
 import pytest
-from status_examples import facts, made, region, stored
+from msgspec import structs
+from status_examples import POOL, facts, made, region, stored
 from test_status_gather import filled
 
 from fencepost.cli.screen import stage_lines
@@ -12,9 +13,12 @@ from fencepost.core.capacity.rows import DrainRow
 from fencepost.core.instant import SECOND
 from fencepost.ports import Unavailable
 from fencepost.ports.fleet import Page
+from fencepost.roles.configuration import Loaded
 from fencepost.roles.status.compose import compose
 from fencepost.roles.status.gather import Gatherer
 from fencepost.roles.status.metrics import exposition
+from fencepost.roles.status.ways import drained
+from fencepost.settings.schema import Launch
 from fencepost.world.reference_fleet import ReferenceFleet, ReferenceRows
 
 ROW = DrainRow("network", 1_234, 2_310, 38.5, 7 * SECOND, 1_700_000_000 * SECOND)
@@ -56,3 +60,18 @@ def test_stages_are_read_with_the_store_and_cost_nothing_if_they_cant_be(away: b
         assert [stage.stage for stage in status.stages] == ([] if away else ["network"])
 
     asyncio.run(go())
+
+
+def test_a_pool_of_launched_instances_is_counted_by_its_membership() -> None:
+    """It may have no target in the file: what a limit comes to is asked of the instances there are."""
+    (web,) = region().pools
+    here = structs.replace(region(), pools=(structs.replace(web, targets=(), launch=Launch(5302)),))
+    members = tuple(structs.replace(each, source=f"web-{n}.1", port=5302) for n, each in enumerate(POOL.members))
+    pool = structs.replace(POOL, members=members)
+    status = compose(facts(region=here, store=stored(pools={"web": pool}, loaded=Loaded(here, 1, 1))))
+    (kept,) = [each for each in status.problems if each.id == "kept-by-max-out"]
+    assert kept.try_ == "fencepost drain 127.0.1.1 --for 1h"
+    (listed,) = status.pools
+    assert (listed.targets, listed.kept, listed.out) == (6, 1, 2)
+    effect = drained(here.pools[0], pool, ("127.0.1.1",))
+    assert (effect.stay, effect.of, effect.least) == (3, 6, 3)

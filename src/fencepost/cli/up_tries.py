@@ -129,7 +129,7 @@ def may_leave(stands: PoolStatus, pool: Pool) -> int:
     """How many targets of average weight automation may still take out now; 0 where that isn't known."""
     if stands.budget is None or stands.max_out_targets is None or stands.targets == 0:
         return 0
-    each = sum(target.counts for target in pool.targets) / len(pool.targets)
+    each = sum(target.counts for target in pool.targets) / len(pool.targets) if pool.targets else 1
     return max(0, min(int(stands.budget / each + 1e-6), stands.max_out_targets - (stands.out or 0)))
 
 

@@ -5,8 +5,10 @@ the mean weight, as it does there; so in a pool of unequal weights "2 targets" i
 first line says so.
 """
 
+from collections.abc import Sequence
+
 from fencepost.core.traffic import limits
-from fencepost.core.traffic.membership import MICRO
+from fencepost.core.traffic.membership import MICRO, family
 from fencepost.settings import units
 from fencepost.settings.core_settings import safety_settings
 from fencepost.settings.fleet import fleet_meaning
@@ -16,13 +18,14 @@ from fencepost.settings.schema import Pool, Region
 class Scale:
     """A pool with all its targets in service, as the limiter's sums, and the size of one mean target in them."""
 
-    def __init__(self, pool: Pool) -> None:
-        """Take a pool that has targets."""
-        self.count = len(pool.targets)
-        self.capacity = sum(target.counts for target in pool.targets) * MICRO
+    def __init__(self, pool: Pool, launched: Sequence[tuple[int, str]] = ()) -> None:
+        """Take a pool that has targets: its own, or ``launched``, the weight and address of each of those there are."""
+        targets = launched or [(target.counts, target.address) for target in pool.targets]
+        self.count = len(targets)
+        self.capacity = sum(weight for weight, _ in targets) * MICRO
         self.each = self.capacity // self.count
         self.safety = safety_settings(pool.safety)
-        self.families = len({target.family for target in pool.targets})
+        self.families = len({family(address) for _, address in targets})
         self.standing = limits.Standing(count=self.count, capacity=self.capacity)
 
     def enough(self, staying: int) -> bool:

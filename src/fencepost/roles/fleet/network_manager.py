@@ -54,6 +54,8 @@ from fencepost.roles.loop import Condition
 log = logging.getLogger(__name__)
 
 ANSWER_S = 3.0
+FIRST_RATE = 500.0
+"""States a second that are taken for the drain rate before it was measured; one manager on SQLite carried 1,000."""
 AGAIN = SECOND
 """A host that answered and still owes something (its lease's manager has to write first) is asked again after this."""
 SPENT_FOR = MINUTE
@@ -91,7 +93,7 @@ class NetworkManagerRole:
         self.hands = NetworkHands(store, accept)
         self.manager = NetworkManager()
         self.admission = Admission(admission)
-        self.meter = Meter(self.admission.rate)
+        self.meter = Meter(min(FIRST_RATE, self.admission.rate))
         self.away = False
         self.sent = 0
         self._names: list[str] = []
