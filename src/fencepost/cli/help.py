@@ -134,7 +134,7 @@ EXAMPLES = {
     "simulate": (
         ("simulate --seeds 50", "fifty regions, an hour of faults each"),
         ("simulate --scenario race --seed 7 --write race.trace", "one walk, and what happened in it, move by move"),
-        ("simulate --trace race.trace", "the same moves again, each compared"),
+        ("simulate --scenario fleet-collapse", "100,000 hosts at once: as it was, and as it ships"),
     ),
     "import": (
         ("import live example.com@192.0.2.53 --key tsig.key > region.toml", "what a server answers today, by AXFR"),

@@ -2,7 +2,9 @@
 
 import json as json_text
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
 
 from fencepost.cli.explore import refuse_together, words
 from fencepost.cli.flags import Json
@@ -14,6 +16,7 @@ if TYPE_CHECKING:  # the simulator is loaded when it is wanted
     from fencepost.simulator.result import SimulationResult
 
 
+FLEET, FLEET_MEANING = "fleet-collapse", "100,000 hosts lose their leases at once: as it was, and as it ships"
 WALKS = 10
 """So many if nobody says how many."""
 SEEDS_MOST = 1_000_000
@@ -28,6 +31,9 @@ def simulate(
     promises: str | None = None,
     trace: Path | None = None,
     write: Path | None = None,
+    variants: str | None = None,
+    map_: Annotated[bool, Parameter(name="--map", negative="")] = False,
+    picture: Path | None = None,
     json: Json = False,
 ) -> int:
     """Walk whole regions through an hour of faults each; exit 1 with the shrunk story if a promise breaks.
@@ -48,6 +54,12 @@ def simulate(
         Walk this file's moves again, and compare each.
     write
         Where the trace of a walk that breaks a promise goes (or of the only one).
+    variants
+        Of fleet-collapse: what is off, joined by commas; "base", "all", "list" names them.
+    map_
+        How large a loss of leases, at what load, and how long until they are held for good again.
+    picture
+        Where the map goes as a picture (SVG).
     """
     from fencepost.simulator import command
     from fencepost.simulator.result import document, tell
@@ -56,9 +68,14 @@ def simulate(
 
     if scenario == "list":
         say("\n".join(f"{name:18} {each.meaning}" for name, each in SCENARIOS.items()))
+        say(f"{FLEET:18} {FLEET_MEANING}")
         return 0
     drawn = {"seeds": seeds, "seed": seed, "scenario": scenario, "faults": faults, "promises": promises}
+    fleet = {"variants": variants, "picture": picture}
     try:
+        if map_ or scenario == FLEET:
+            return of_the_fleet(map_, drawn | {"trace": trace, "write": write}, fleet, json)
+        refuse_together("a walk of a region", fleet)
         if trace is not None:
             refuse_together("--trace", drawn | {"write": write})
         result = walked_anew(drawn, write) if trace is None else command.replay(trace)
@@ -68,13 +85,26 @@ def simulate(
         raise Misconfigured(str(error), where=str(trace or ""), hint="fencepost simulate --help") from None
     except OSError as error:
         cant = "read" if trace is not None else "written"
-        raise Misconfigured(f"can't be {cant}: {error.strerror}", where=str(trace or write)) from None
+        raise Misconfigured(f"can't be {cant}: {error.strerror}", where=str(trace or write or picture)) from None
     say(json_text.dumps(document(result)) if json else tell(result))
     if not result.holds:
         return 1
     if result.stopped:
         return 130
     return 2 if result.unwritten else 0
+
+
+def of_the_fleet(map_: bool, drawn: dict[str, Any], fleet: dict[str, Any], json: bool) -> int:
+    """The fleet's recovery instead of a region's walk. Raises ``ValueError`` and ``OSError``."""
+    from fencepost.cli import simulate_fleet
+
+    seed, seeds = drawn.pop("seed"), drawn["seeds"]
+    if map_:
+        return simulate_fleet.recovery_map(drawn | {"variants": fleet["variants"]}, seed or 0, fleet["picture"], json)
+    for name in ("seeds", "scenario"):
+        drawn.pop(name)
+    wanted = chosen_seeds(seeds, seed) if seeds is not None or seed is not None else range(1)
+    return simulate_fleet.collapse(drawn | {"picture": fleet["picture"]}, wanted, fleet["variants"], json)
 
 
 def walked_anew(drawn: dict[str, Any], write: Path | None) -> "SimulationResult":

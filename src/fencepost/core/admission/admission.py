@@ -15,6 +15,7 @@ instants alone.
 """
 
 from collections import deque
+from itertools import takewhile
 
 import msgspec
 import numpy as np
@@ -42,7 +43,7 @@ from fencepost.core.instant import SECOND, Duration, Instant
 from fencepost.core.jitter import jitter
 
 FOREVER = (1 << 63) - 1
-FLIGHTS = 64
+FLIGHTS = 1024
 """With more batches out than that, `take` looks whether the oldest have landed."""
 SLACK = 1 << 16
 """So many entries out of date don't matter."""
@@ -73,12 +74,12 @@ class Admission:
     @property
     def in_flight(self) -> int:
         """How many calls are out."""
-        return int(self._hosts.counts[RENEWING:].sum())
+        return sum(self._hosts.counts[RENEWING:])
 
     @property
     def backlog(self) -> int:
         """How many hosts want something now: in line or in flight, never more than ``size``."""
-        return int(self._hosts.counts[READY:].sum())
+        return sum(self._hosts.counts[READY:])
 
     @property
     def limit(self) -> int:
@@ -92,7 +93,7 @@ class Admission:
 
     def counts(self) -> dict[str, int]:
         """How many hosts are in each state."""
-        return dict(zip(NAMES, self._hosts.counts.tolist(), strict=True))
+        return dict(zip(NAMES, self._hosts.counts, strict=True))
 
     def due(self, ids: ArrayLike) -> Times:
         """When each one's renewal is or was due."""
@@ -157,7 +158,7 @@ class Admission:
         free = self.brake.limit - self.in_flight
         room = free if most is None else min(free, most)
         if room <= 0:
-            self.brake.bound = self.brake.bound or (free <= 0 and bool(self._hosts.counts[READY : AGAIN + 1].any()))
+            self.brake.bound = self.brake.bound or (free <= 0 and any(self._hosts.counts[READY : AGAIN + 1]))
             return NONE, np.empty(0, np.bool_)
         entries = self._ready.until(FOREVER, self._hosts.tickets, room)[0] if self._hosts.counts[READY] else NONE
         ids, renewing = entries & LOW, len(entries)
@@ -176,7 +177,7 @@ class Admission:
             self._flights.append((now, entries))
             if len(self._flights) > FLIGHTS:
                 self._forget_landed()
-        self.brake.bound = self.brake.bound or (len(ids) == free and bool(self._hosts.counts[READY : AGAIN + 1].any()))
+        self.brake.bound = self.brake.bound or (len(ids) == free and any(self._hosts.counts[READY : AGAIN + 1]))
         return ids, acquiring
 
     def answered(self, ids: ArrayLike, now: Instant, took: ArrayLike | None = None) -> None:
@@ -189,7 +190,7 @@ class Admission:
         flying = state >= RENEWING
         times = now - self._hosts.dispatched[who] if took is None else _each(took, places, len(who))
         times = times[flying]
-        self.brake.answered(len(times), int(times.sum()))
+        self.brake.answered(len(times), int(times.sum()), float(np.dot(times, times.astype(np.float64))))
         late = who[state == AGAIN]
         if len(late):
             self._hosts.tickets.issue(late)
@@ -211,12 +212,11 @@ class Admission:
 
     def overdue(self, now: Instant) -> Ids:
         """Whose call has taken as long as a call may take; they stay in flight until ``failed`` is called."""
-        found = []
-        for dispatched, entries in self._flights:
-            if dispatched + self.settings.attempt > now:
-                break
-            found.append(self._flying(entries))
+        until = now - self.settings.attempt
+        if not self._flights or self._flights[0][0] > until:
+            return NONE
         self._forget_landed()
+        found = [self._flying(entries) for at, entries in takewhile(lambda each: each[0] <= until, self._flights)]
         return np.concatenate(found) if found else NONE
 
     # When
@@ -229,7 +229,7 @@ class Admission:
             found.append(self._flights[0][0] + self.settings.attempt)
         if self.brake.limit > self.in_flight:
             found += self._next_with_room(now)
-        elif self.brake.since is not None and self._hosts.counts[READY : AGAIN + 1].any():
+        elif self.brake.since is not None and any(self._hosts.counts[READY : AGAIN + 1]):
             end = self.brake.since + self.brake.length
             found += [end] if end > now else []
         return max(now, min(found)) if found else None
@@ -352,7 +352,7 @@ class Admission:
 
     def _tidy(self) -> None:
         """Make the calendars anew when most of what they hold is out of date."""
-        live = int(self._hosts.counts[WAITING] + self._hosts.counts[READY])
+        live = self._hosts.counts[WAITING] + self._hosts.counts[READY]
         if self._waiting.size + self._ready.size > 2 * live + SLACK:
             self._make_calendars()
 
@@ -376,4 +376,4 @@ def _each(value: ArrayLike, places: Ids | None, count: int) -> Times:
 
 def _plain(part: msgspec.Struct) -> tuple[object, ...]:
     """A part's numbers, without its settings."""
-    return tuple(each for each in msgspec.structs.astuple(part) if not isinstance(each, msgspec.Struct))
+    return tuple(each for each in msgspec.structs.astuple(part) if not isinstance(each, AdmissionSettings))

@@ -75,8 +75,14 @@ class Calendar:
 
     def next_at(self, tickets: Tickets) -> Instant | None:
         """The earliest time of an entry that isn't out of date; None if there is none."""
-        if self._buffered:
+        at = self._first(tickets)
+        if self._buffered and (at is None or self._low < at):
             self._sort_in()
+            at = self._first(tickets)
+        return at
+
+    def _first(self, tickets: Tickets) -> Instant | None:
+        """The same, the buffer aside."""
         while self._fill(tickets):
             live = tickets.live(self._entries[self._at :])
             first = int(live.argmax())

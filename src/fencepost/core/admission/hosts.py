@@ -20,7 +20,7 @@ class Hosts:
     def __init__(self, size: int) -> None:
         """All idle. Raises ``ValueError`` for a size that isn't one."""
         self.size = 0
-        self.tickets, self.counts = Tickets(0), np.zeros(len(NAMES), np.int64)
+        self.tickets, self.counts = Tickets(0), [0] * len(NAMES)
         self.state, self._last = np.zeros(0, np.uint8), np.zeros(0, np.int32)
         self.due, self.dispatched, self.deadline = (np.zeros(0, np.int64) for _ in range(3))
         self.grow(size)
@@ -61,6 +61,8 @@ class Hosts:
         array = np.asarray(ids, np.int64)
         if len(array) and array.view(np.uint64).max() >= self.size:
             raise ValueError(f"an id is outside 0 to {self.size - 1}")
+        if len(array) < 2:
+            return array, None
         places = np.arange(len(array), dtype=np.int32)
         if first:
             self._last[array[::-1]] = places[::-1]
@@ -74,7 +76,8 @@ class Hosts:
     def move(self, ids: Ids, state: int) -> None:
         """Each of some, none twice, is in this state now."""
         if len(ids):
-            self.counts -= np.bincount(self.state[ids], minlength=len(NAMES))
+            for old, count in enumerate(np.bincount(self.state[ids]).tolist()):
+                self.counts[old] -= count
             self.state[ids] = state
             self.counts[state] += len(ids)
 

@@ -30,7 +30,7 @@ class AdmissionSettings(msgspec.Struct, frozen=True, gc=False):
     step: float = 0.05
     ceiling: float = 1.1
     window: Duration = SECOND
-    calm_ratio: float = 1.1
+    calm_ratio: float = 1.05
     calm_windows: int = 2
     growth: float = 0.1
     retry_share: float = 0.1

@@ -13,6 +13,7 @@ from fencepost.core.admission.columns import Ids, Times
 from fencepost.core.instant import Duration, Instant
 from fencepost.core.jitter import jitter
 
+ODD = 0xA0761D6478BD642F
 EARLY = 8
 """A renewal keeps its phase if that brings the next one forward by at most this part of a period."""
 
@@ -26,10 +27,10 @@ def mixed(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 def shares(ids: Ids, numbers: Ids, now: Instant) -> NDArray[np.float64]:
     """A number in [0, 1) for each id, from the id, its token's number and the moment."""
-    words = mixed(ids.astype(np.uint64) + np.uint64(0x9E3779B97F4A7C15))
-    words = mixed(words ^ numbers.astype(np.uint64))
-    words = mixed(words ^ np.uint64(now & 0xFFFFFFFFFFFFFFFF))
-    return (words >> np.uint64(11)).astype(np.float64) / float(1 << 53)
+    moment = np.uint64(now * 0x9E3779B97F4A7C15 & 0xFFFFFFFFFFFFFFFF)
+    words = ids.astype(np.uint64) * np.uint64(0xD1342543DE82EF95) + numbers.astype(np.uint64) * np.uint64(ODD) + moment
+    found: NDArray[np.float64] = (mixed(mixed(words)) >> np.uint64(11)).astype(np.float64) / (1 << 53)
+    return found
 
 
 def first_renewal(ids: Ids, numbers: Ids, now: Instant, period: Duration) -> Times:
