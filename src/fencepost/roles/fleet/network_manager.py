@@ -38,7 +38,7 @@ from fencepost.core.capacity.network_manager import (
     StatesRead,
     claim_of,
 )
-from fencepost.core.capacity.rows import CalibrationRow, DrainRow
+from fencepost.core.capacity.rows import DrainRow
 from fencepost.core.effects import Effect, Wake
 from fencepost.core.events import Event, Woke
 from fencepost.core.instant import MILLISECOND, MINUTE, SECOND, Instant
@@ -68,7 +68,7 @@ ADMISSION = AdmissionSettings(
     service_p999=SECOND,
     attempt=int((ANSWER_S + 2) * SECOND),
 )
-"""Until something is calibrated: a call is two of the store's and one of the host's."""
+"""A call is two of the store's and one of the host's; the brake trims what is in flight from there."""
 
 
 def now() -> Instant:
@@ -316,14 +316,6 @@ def accept_of(store: StorePort) -> Accept:
         return tuple(str(each) for each in loaded.region.fleet.allow)
 
     return accept
-
-
-def admission_of(row: CalibrationRow | None) -> AdmissionSettings:
-    """What may be in flight: as calibrated, or the default."""
-    if row is None:
-        return ADMISSION
-    slowest = max(row.slowest, row.service, ADMISSION.service_p999)
-    return AdmissionSettings(max(1, row.limit), max(1, row.service), slowest, slowest, max(ADMISSION.attempt, slowest))
 
 
 async def run_network_manager(store: FleetStorePort, inputs: StorePort, wire: Wire, condition: Condition) -> None:
