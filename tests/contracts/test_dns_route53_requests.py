@@ -11,7 +11,7 @@ from dns_scene import change, standing
 from route53_stage import Route53Stage, server, stage
 
 from fencepost.adapters.dns_route53 import Route53Dns
-from fencepost.adapters.dns_route53.host_cache import Shared
+from fencepost.adapters.dns_route53.host_cache import Shared, now
 from fencepost.adapters.dns_route53.pace import Pace
 from fencepost.core.instant import MILLISECOND, SECOND
 from fencepost.core.zone import Live
@@ -257,6 +257,36 @@ def test_turns_are_an_interval_apart_whoever_takes_them(tmp_path: Path) -> None:
     assert second.take(at + 500 * MILLISECOND, urgent=True) == 0
     assert first.take(at + 999 * MILLISECOND, urgent=False) == MILLISECOND
     assert first.take(at + SECOND, urgent=False) == 0
+
+
+def test_a_write_that_another_role_was_quicker_with_is_not_sent(stage: Route53Stage, tmp_path: Path) -> None:
+    """At two requests a second it waits for its turn longer than the other's takes: it would only be refused."""
+    other = "other.example.test"
+
+    async def act() -> None:
+        quick, port = stage.shared(tmp_path), Route53Dns(stage.settings(folder=tmp_path, requests=2.0))
+        stage._ports.append(port)
+        await quick.read()
+        await port.read()
+        late = change(port.live(NAME), 1, "192.0.2.2")
+        first = change(quick.live(NAME), 1, "192.0.2.1")
+        waits = iter((first, None))
+
+        async def meanwhile(_seconds: float) -> None:
+            quicker = next(waits)
+            if quicker is not None:
+                assert await quick.commit((quicker,))
+
+        port._pace._sleep = meanwhile
+        port._pace.take(now(), urgent=True)  # if one is free: the next is half a second away
+        stage.server.calls.clear()
+        assert not await port.commit((change(port.live(other), 1, "192.0.2.3"), late))
+        assert list(stage.server.calls) == [WRITE], "the quicker one alone"
+        assert port.live(NAME) == standing(NAME, 1, "192.0.2.1"), "and the late one knows it"
+        port._pace._sleep = asyncio.sleep
+        assert await port.commit((change(port.live(other), 1, "192.0.2.3"),)), "what is written elsewhere is no matter"
+
+    stage.run(act)
 
 
 TAKER = """
