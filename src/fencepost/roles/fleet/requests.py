@@ -10,8 +10,9 @@ import asyncio
 import logging
 import re
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from ipaddress import ip_address
+from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
@@ -120,18 +121,18 @@ class FleetApi:
     async def get_hosts(self, request: "Request") -> "Response":
         """``GET /v1/fleet/hosts?zone=Z&after=NAME&most=N``: by name."""
         await self.view.refresh()
-        found = [host for host in self.view.hosts(self.clocks.wall()) if fits(request, zone=host.zone)]
-        return page(request, "hosts", [(host.host, host) for host in found])
+        found = self.view.hosts(self.clocks.wall(), request.query_params.get("after", ""))
+        return page(request, "hosts", ((host.host, host) for host in found if fits(request, zone=host.zone)))
 
     async def get_instances(self, request: "Request") -> "Response":
         """``GET /v1/fleet/instances?pool=P&host=H&state=S&after=NAME&most=N``: by name."""
         await self.view.refresh()
-        found = [
-            each
-            for each in self.view.instances(when)
+        found = (
+            (each.instance, each)
+            for each in self.view.instances(when, request.query_params.get("after", ""))
             if fits(request, pool=each.pool, host=each.host, state=each.state)
-        ]
-        return page(request, "instances", [(each.instance, each) for each in found])
+        )
+        return page(request, "instances", found)
 
     # Changing.
 
@@ -234,14 +235,14 @@ def fits(request: "Request", **fields: str) -> bool:
     return all(request.query_params.get(name, value) == value for name, value in fields.items())
 
 
-def page(request: "Request", what: str, rows: list[tuple[str, Any]]) -> "Response":
-    """So many rows after a name; ``more`` is the name to go on after, "" at the end. Raises ``Refused``."""
-    after, text = request.query_params.get("after", ""), request.query_params.get("most", str(MANY))
+def page(request: "Request", what: str, rows: Iterable[tuple[str, Any]]) -> "Response":
+    """The first so many rows; ``more`` is the name to go on after, "" at the end. Raises ``Refused``."""
+    text = request.query_params.get("most", str(MANY))
     if not text.isascii() or not text.isdecimal() or not 1 <= int(text[:9]) <= 100_000:
         raise Refused(f"{text[:40]!r} is no number of rows", where="most", hint="1 to 100000")
-    left = [(name, row) for name, row in rows if name > after]
-    shown = left[: int(text)]
-    more = shown[-1][0] if len(shown) < len(left) else ""
+    found = list(islice(rows, int(text) + 1))  # one more tells whether there are more
+    shown = found[: int(text)]
+    more = shown[-1][0] if len(shown) < len(found) else ""
     return answer({"schema": f"fencepost.{what}/1", what: [row for _, row in shown], "more": more})
 
 

@@ -6,7 +6,7 @@ or never granted). An instance's: *waiting*, *pending* (placed, its network not 
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from msgspec import Struct
@@ -179,28 +179,19 @@ class View:
             return "unknown"
         return "suspect" if row.lease == "held" and row.left else row.lease
 
-    def hosts(self, now: Instant) -> list[HostSeen]:
-        """All hosts, by name. ``now`` is nanoseconds since 1970."""
+    def hosts(self, now: Instant, after: str = "") -> Iterator[HostSeen]:
+        """Hosts after a name, in order of their names. ``now`` is nanoseconds since 1970."""
         answered: dict[str, int] = {}
         for at in self.rows["checkpoint"].values():
             if isinstance(at.row, CheckpointRow):
                 later = max(0, now - at.row.at) // 10**9
                 answered.update((host, age + later) for host, age in zip(at.row.hosts, at.row.ages, strict=False))
-        rows = [at.row for _, at in sorted(self.rows["host"].items()) if isinstance(at.row, HostRow)]
-        return [
-            HostSeen(
-                row.host,
-                row.zone,
-                row.at,
-                self.lease(row),
-                row.word,
-                row.room,
-                len(row.set.instances),
-                answered.get(row.host),
-                tuple(each.id for each in row.set.instances),
-            )
-            for row in rows
-        ]
+        for name in sorted(self.rows["host"]):
+            row = self.host(name)
+            if name > after and row is not None:
+                ids = tuple(each.id for each in row.set.instances)
+                words = (row.zone, row.at, self.lease(row), row.word)
+                yield HostSeen(name, *words, row.room, len(ids), answered.get(name), ids)
 
     def state(self, row: InstanceRow) -> tuple[str, str]:
         """An instance's state in words, and what it lacks or why it is so."""
@@ -215,13 +206,13 @@ class View:
             self.ready[row.id] = None
         return ("pending", lacks) if lacks else ("ready", row.why)
 
-    def instances(self, when: Callable[[Instant], Any]) -> list[InstanceSeen]:
-        """All instances, by name; ``when`` writes a time."""
-        rows = [at.row for _, at in sorted(self.rows["instance"].items()) if isinstance(at.row, InstanceRow)]
-        found = []
-        for row in rows:
+    def instances(self, when: Callable[[Instant], Any], after: str = "") -> Iterator[InstanceSeen]:
+        """Instances after a name, in order of their names; ``when`` writes a time."""
+        for name in sorted(self.rows["instance"]):
+            row = self.instance(name)
+            if name <= after or row is None:
+                continue
             state, why = self.state(row)
             asked = when(row.asked_at) if row.asked_at else ""
             where = (row.host, row.zone, row.address, row.port, row.old[0])
-            found.append(InstanceSeen(row.instance, row.pool, state, row.attempt, *where, asked, why))
-        return found
+            yield InstanceSeen(row.instance, row.pool, state, row.attempt, *where, asked, why)
