@@ -252,6 +252,25 @@ def test_what_cant_be_right_is_refused(ask: dict[str, Any], status: int, what: s
     asked(work)
 
 
+def test_more_than_an_endpoint_can_hold_is_refused_before_any_write() -> None:
+    """Else the planner could write that endpoint no more, not even to take a dead address out."""
+
+    async def work(api: Asked) -> None:
+        await api.open(held("h1", room=10_000))
+        assert (await launched(api, pool="front", count=1000, key="k0"))[0] == 202
+        for row in (await api.instances()).values():
+            await api.put(attempts.placed(row, held("h1"), "")[1])
+        api.now += MINUTE
+        status, body = await launched(api, pool="front", count=500, key="k1")
+        assert (status, body["error"]["kind"]) == (422, "refused")
+        assert body["error"]["what"].startswith("endpoint www.example.test is too big: changing its 1500 addresses")
+        assert body["error"]["hint"] == "1000 instances of pool front are there"
+        status, body = await launched(api, pool="front", count=300, key="k1")
+        assert status == 202
+
+    asked(work)
+
+
 def test_on_a_real_store_a_launch_is_found_again(tmp_path: Path) -> None:
     """The same on SQLite, over a lost reply and another process."""
     from fencepost.adapters.store_sqlite.fleet import SqliteFleetStore

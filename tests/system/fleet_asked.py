@@ -28,6 +28,12 @@ command = ["/bin/web", "{address}:{port}"]
 [pool.web]
 probe = "http://:8080/healthz"
 [pool.web.launch]
+[pool.front]
+probe = "http://:8080/healthz"
+[pool.front.launch]
+[[endpoint]]
+name = "www.example.test"
+pool = "front"
 [pool.fixed]
 probe = "http://:8080/healthz"
 [pool.fixed.targets]

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from fencepost.core.capacity import launches
 from fencepost.core.capacity.fleet_store import Change, Group
@@ -15,6 +15,9 @@ from fencepost.roles.fleet.refusals import Conflict, Insufficient, LimitExceeded
 from fencepost.roles.fleet.view import View
 from fencepost.settings import Region
 from fencepost.settings.mistakes import advice
+from fencepost.settings.providers import PROVIDERS
+from fencepost.settings.schema import Target
+from fencepost.settings.sizes import too_big
 
 KEY_LETTERS = 128
 
@@ -93,6 +96,7 @@ class Launcher:
     def admit(self, ask: Launch) -> None:
         """Raise what speaks against letting it in now; nothing is awaited here, so two can't have the same place."""
         fleet = self.region().fleet
+        self.refuse_too_big(ask)
         closed = self.view.closed(fleet.shards if fleet is not None else 1)
         if closed:
             what = f"not every host has been heard of yet (shard {closed[0]}), and nothing is placed until then"
@@ -109,6 +113,21 @@ class Launcher:
         if wait:
             what = f"request limit exceeded: {depth} launches wait already"
             raise LimitExceeded(what, wait, where="the fleet", hint="come back then, with the same key")
+
+    def refuse_too_big(self, ask: Launch) -> None:
+        """Raise ``Refused`` if an endpoint of the pool couldn't be written with so many addresses in it."""
+        region = self.region()
+        pool = region.pool(ask.pool)
+        count = self.view.pools[ask.pool] + self.reserved + ask.count
+        for endpoint in region.endpoints:
+            if endpoint.pool == ask.pool:
+                like = Target("2001:db8::1" if "AAAA" in endpoint.records else "192.0.2.1", "", None, 0, 0)
+                whole = structs.replace(pool, targets=pool.targets + count * (like,))
+                fault = too_big(endpoint, whole, PROVIDERS[region.dns.provider].room)
+                if fault:
+                    raise Refused(
+                        fault, where="count", hint=f"{self.view.pools[ask.pool]} of pool {ask.pool} are there"
+                    )
 
     async def write(self, ask: Launch, key: str, like: InstanceRow) -> LaunchRow:
         """The launch's row and its first instances, together; another's under the same key if that came first."""

@@ -6,6 +6,7 @@ or never granted). An instance's: *waiting*, *pending* (placed, its network not 
 """
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -84,6 +85,7 @@ class View:
         self.room = Room(life)
         self.waiting: dict[str, None] = {}
         self.placed = 0
+        self.pools = Counter[str]()
         self.ready: dict[str, None] = {}
 
     async def refresh(self) -> None:
@@ -116,8 +118,11 @@ class View:
         if isinstance(at.row, HostRow):
             self.room.put(at.row)
         elif isinstance(at.row, InstanceRow):
-            if known is not None and isinstance(known.row, InstanceRow) and known.row.id != at.row.id:
-                self.ready.pop(known.row.id, None)
+            if known is not None and isinstance(known.row, InstanceRow):
+                if known.row.id != at.row.id:
+                    self.ready.pop(known.row.id, None)
+                self.pools[known.row.pool] -= known.row.state != "ended"
+            self.pools[at.row.pool] += at.row.state != "ended"
             if at.row.state == "waiting":
                 self.waiting[at.row.instance] = None
             elif at.row.instance in self.waiting:
