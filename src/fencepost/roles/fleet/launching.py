@@ -118,16 +118,14 @@ class Launcher:
         """Raise ``Refused`` if an endpoint of the pool couldn't be written with so many addresses in it."""
         region = self.region()
         pool = region.pool(ask.pool)
-        count = self.view.pools[ask.pool] + self.reserved + ask.count
+        there = self.view.pools[ask.pool] + self.reserved
         for endpoint in region.endpoints:
             if endpoint.pool == ask.pool:
                 like = Target("2001:db8::1" if "AAAA" in endpoint.records else "192.0.2.1", "", None, 0, 0)
-                whole = structs.replace(pool, targets=pool.targets + count * (like,))
+                whole = structs.replace(pool, targets=pool.targets + (there + ask.count) * (like,))
                 fault = too_big(endpoint, whole, PROVIDERS[region.dns.provider].room)
                 if fault:
-                    raise Refused(
-                        fault, where="count", hint=f"{self.view.pools[ask.pool]} of pool {ask.pool} are there"
-                    )
+                    raise Refused(fault, where="count", hint=f"{there} instances of pool {ask.pool} are there")
 
     async def write(self, ask: Launch, key: str, like: InstanceRow) -> LaunchRow:
         """The launch's row and its first instances, together; another's under the same key if that came first."""
