@@ -8,6 +8,7 @@ import pytest
 from dynamodb import AWS_REGION, aws_environment, emulator
 from fleet_agreement import Operation, agree, operations
 from fleet_store import FleetStoreContract, Make
+from fleet_waiting import FleetWaitingContract
 from hypothesis import HealthCheck, given, settings
 
 from fencepost.adapters.store_dynamodb.fleet import DynamoDbFleetStore
@@ -27,7 +28,7 @@ def _aws(monkeypatch: pytest.MonkeyPatch, url: str) -> None:
     aws_environment(monkeypatch, url)
 
 
-class TestDynamoDb(FleetStoreContract):
+class TestDynamoDb(FleetStoreContract, FleetWaitingContract):
     """The rows in one table. An emulator does 600 requests a second, so fewer rounds and rows."""
 
     writers = 10

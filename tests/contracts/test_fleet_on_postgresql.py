@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 from fleet_agreement import Operation, agree, operations
 from fleet_store import FleetStoreContract, Make, claimed, host, names, new, put
+from fleet_waiting import FleetWaitingContract
 from hypothesis import given, settings
 from postgresql import Server, Switch, postgresql
 
@@ -32,7 +33,7 @@ def new_schema(server: Server) -> str:
     return server.dsn("postgres", options=f"-c search_path={next(_schemas)}")
 
 
-class TestPostgresql(FleetStoreContract):
+class TestPostgresql(FleetStoreContract, FleetWaitingContract):
     """The rows in a database."""
 
     @pytest.fixture

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from fleet_agreement import Operation, agree, operations
 from fleet_store import FleetStoreContract, Make, claimed, host, names, new, put
+from fleet_waiting import FleetWaitingContract
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -24,7 +25,7 @@ from fencepost.core.capacity.shards import shard_of
 from fencepost.ports import Misconfigured, Unavailable
 
 
-class TestSqlite(FleetStoreContract):
+class TestSqlite(FleetStoreContract, FleetWaitingContract):
     """The rows in the store's file."""
 
     @pytest.fixture

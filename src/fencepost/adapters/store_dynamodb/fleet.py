@@ -17,7 +17,7 @@ import asyncio
 import random
 import secrets
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from typing import Any, Self, TypeVar
 
 from fencepost.adapters.store_dynamodb import faults
@@ -122,9 +122,9 @@ class DynamoDbFleetStore:
                 return life
         raise _changes_too_fast(self._client.where)
 
-    async def wait(self, most: Duration) -> None:
+    def wait(self, most: Duration) -> Coroutine[Any, Any, None]:
         """Return when rows may have changed since this task's last call, at the latest after ``most``."""
-        await self._waiters.wait(most)
+        return self._waiters.wait(most)
 
     async def close(self) -> None:
         """Let go of the connections."""

@@ -10,9 +10,9 @@ All rows of a kind may be many: reading those may take longer than other calls.
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Self, TypeVar
+from typing import Any, Self, TypeVar
 
 from msgspec import Struct
 
@@ -119,9 +119,9 @@ class PostgresqlFleetStore:
 
         return await self._run(lambda: self._database.write(work))
 
-    async def wait(self, most: Duration) -> None:
+    def wait(self, most: Duration) -> Coroutine[Any, Any, None]:
         """Return when rows may have changed since this task's last call, at the latest after ``most``."""
-        await self._waiters.wait(most)
+        return self._waiters.wait(most)
 
     async def close(self) -> None:
         """Let go of the connections and end the threads; a call that waits for a silent server is given up."""

@@ -11,10 +11,10 @@ import json
 import os
 import sqlite3
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Self, TypeVar
+from typing import Any, Self, TypeVar
 
 from fencepost.adapters.store_fleet_rows import SHARD_IS, encode, hash_of, shard_row, shard_values, versioned
 from fencepost.adapters.store_sqlite import life as lives
@@ -96,9 +96,9 @@ class SqliteFleetStore:
 
         return await self._run(lambda: self._database.write(work))
 
-    async def wait(self, most: Duration) -> None:
+    def wait(self, most: Duration) -> Coroutine[Any, Any, None]:
         """Return when rows may have changed since this task's last call, at the latest after ``most``."""
-        await self._waiters.wait(most)
+        return self._waiters.wait(most)
 
     async def close(self) -> None:
         """Let go of the file and end the threads."""
