@@ -79,6 +79,9 @@ def midway(shared: Shared, flying: Flying, rest: list[Flying]) -> Shared | None:
 
 def passing(slot: Slot, shared: Shared) -> Iterator[Move]:
     """A renewal's time passes, for all; or for all but the host's clock."""
+    if not shared.time:
+        return
+    shared = structs.replace(shared, time=max(-1, shared.time - 1))
     flight = tuple(sorted({aged_message(each) for each in shared.flight}, key=repr))
     managers, host = shared.ticks
     after = structs.replace(shared, flight=flight, ticks=(1 - managers, 1 - host))

@@ -105,7 +105,7 @@ class Shared(Struct, frozen=True, gc=False):
     ``over`` are attempts that run or ran elsewhere, or were reported as ended: starting one is the violation.
     ``started`` are those that were ever started here. ``acked`` is the highest token the host's memory ever answered
     under, and whose it was. ``dead`` are managers that died. ``grants`` is how high grants' numbers go, at
-    most, and ``room`` how many messages are in flight.
+    most, ``room`` how many messages are in flight, and ``time`` how often time may still pass (-1: for ever).
     """
 
     rows: Rows
@@ -123,6 +123,7 @@ class Shared(Struct, frozen=True, gc=False):
     dead: frozenset[str] = frozenset()
     grants: int = 3
     room: int = 2
+    time: int = -1
 
     def budgeted(self, fault: Fault) -> bool:
         """Whether this may happen once more."""
@@ -184,7 +185,8 @@ class Shape(Struct, frozen=True, gc=False):
     """How many managers, and what may happen how often.
 
     ``expected``: the configuration names the host. No more than ``grants`` are given to it, and
-    no more than ``room`` messages are in flight: the bounds of this world.
+    no more than ``room`` messages are in flight, and time passes ``time`` times (-1: for ever): the bounds of this
+    world.
     """
 
     managers: int = 2
@@ -192,6 +194,7 @@ class Shape(Struct, frozen=True, gc=False):
     expected: bool = True
     grants: int = 2
     room: int = 2
+    time: int = -1
     decider: type[HostLeases] = HostLeases
     margin: int = 1
 
@@ -228,6 +231,7 @@ def start(shape: Shape) -> tuple[tuple[Slot, ...], Shared]:
         budget=tuple(sorted(shape.budget, key=lambda each: each[0].value)),
         grants=shape.grants,
         room=shape.room,
+        time=shape.time,
     )
     managers = tuple(manager(shape, "AB"[n]) for n in range(shape.managers))
     return (*managers, Slot("host", "host"), Slot("time", "time")), shared
