@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from fencepost.assembly.checkers import checker_main
+from fencepost.assembly.managers import host_manager_main
 from fencepost.assembly.network_managers import network_manager_main
 from fencepost.assembly.places import make_tsig_key, state_folder, tsig_key
 from fencepost.assembly.providers import import_provider, listening, open_dns, open_witness
@@ -204,8 +205,17 @@ def roles_of(region: Region) -> dict[str, Main]:
         | {f"enactor/{zone}": enactor_main(region, zone) for zone in region.zones}
         | {f"checker/{zone}": checker_main(region, zone) for zone in region.zones}
         | {"janitor": janitor_main(region), "api": api_main(region)}
-        | ({"network-manager": network_manager_main(region)} if region.fleet is not None else {})
+        | fleet_roles_of(region)
     )
+
+
+def fleet_roles_of(region: Region) -> dict[str, Main]:
+    """The fleet's managers, in a region that has one."""
+    if region.fleet is None:
+        return {}
+    shards = range(1, region.fleet.shards + 1)
+    managers = {f"host-manager/{shard}": host_manager_main(region, shard) for shard in shards}
+    return managers | {"network-manager": network_manager_main(region)}
 
 
 def stand_ins_of(region: Region) -> dict[str, Main]:
@@ -249,6 +259,9 @@ def import_shared(region: Region) -> None:
     import fencepost.roles.load_balancer
     import fencepost.roles.planner
 
+    if region.fleet is not None:
+        import fencepost.roles.fleet.network_manager
+        import fencepost.roles.fleet.placer
     import_store(region)
     import_provider(region)
     if region.dns.provider == "embedded":
