@@ -1,6 +1,7 @@
 """Fleet rows in DynamoDB when answers get lost, claims go in between, the log is short, or the table was restored."""
 
 import asyncio
+import contextlib
 import itertools
 import random
 from collections.abc import Awaitable, Callable, Coroutine, Iterator
@@ -8,6 +9,7 @@ from typing import Any
 
 import boto3
 import pytest
+from botocore.exceptions import ClientError
 from dynamodb import AWS_REGION, aws_environment, emulator
 from dynamodb_faulty import FaultyClient, Send, answered, lost
 from fleet_store import claimed, host, names, new, put
@@ -53,7 +55,10 @@ def on_two(test: Callable[..., Coroutine[Any, Any, None]]) -> None:
 
 
 class LoseTransactions:
-    """Loses the first answers to transactions: of some that were applied, were not, or will be later."""
+    """Loses the first answer to a transaction: of one that was applied, was not, or will be later.
+
+    "just before" is later, too: when the same is sent again, and has come as far as DynamoDB's door.
+    """
 
     def __init__(self, how: str, meanwhile: Callable[[], Awaitable[object]] | None = None) -> None:
         self.how = how
@@ -63,19 +68,22 @@ class LoseTransactions:
 
     async def __call__(self, operation: str, _arguments: dict[str, Any], send: Send) -> Any:
         """One request."""
+        if operation == "transact_write_items" and self.how == "just before" and self.late:
+            with contextlib.suppress(ClientError):
+                await self.late.pop()()
         if operation != "transact_write_items" or self.left == 0:
             return await send()
         self.left -= 1
         if self.how == "applied":
             await send()
-        elif self.how == "late":
+        elif self.how in ("late", "just before"):
             self.late.append(send)
         if self.meanwhile is not None:
             await self.meanwhile()
         raise lost()
 
 
-@pytest.mark.parametrize("how", ["applied", "not applied", "late"])
+@pytest.mark.parametrize("how", ["applied", "not applied", "late", "just before"])
 @pytest.mark.parametrize("raced", [False, True])
 def test_an_answer_that_was_lost_is_found_out(how: str, raced: bool) -> None:
     """Applied once, told as applied, whatever became of the first sending and whoever wrote in between.
