@@ -62,8 +62,9 @@ class Region:
     def __init__(self, rows: ReferenceRows, hosts: Hosts) -> None:
         self.rows = rows
         self.hosts = hosts
-        self.accept: tuple[str, ...] = ("tcp/80 from 0.0.0.0/0",)
+        self.accept: tuple[str, ...] | None = ("tcp/80 from 0.0.0.0/0",)
         self.away = False
+        self.reads = 0
         self.tasks: list[asyncio.Task[None]] = []
 
     async def accepts(self) -> tuple[str, ...] | None:
@@ -123,6 +124,7 @@ class Store(ReferenceFleet):
     async def rows(self, kind: Kind, shard: int | None = None, since: int = 0) -> Page:
         """As the port says."""
         self.reach()
+        self.region.reads += 1
         return await super().rows(kind, shard, since)
 
     async def prove(self, shard: int, places: Sequence[tuple[Kind, str]]) -> Proof:
@@ -258,6 +260,22 @@ def test_a_store_of_another_life_is_read_anew_and_acknowledged_anew() -> None:
         region.hosts.hosts["h1"].memory = replace(
             region.hosts.hosts["h1"].memory or HostMemory(1), token=Token(2, 2, 7)
         )
+        await until(lambda: region.ready("web-1.1"))
+
+    run(test)
+
+
+def test_without_a_configuration_nothing_is_published_and_nobody_spins() -> None:
+    """What may reach instances isn't known: a guess would cut them off, or open them."""
+
+    async def test(region: Region) -> None:
+        region.accept = None
+        region.host("h1", "web-1.1")
+        region.begin()
+        await asyncio.sleep(0.5)
+        assert region.state("web-1.1") is None
+        assert region.reads < 60
+        region.accept = ()
         await until(lambda: region.ready("web-1.1"))
 
     run(test)

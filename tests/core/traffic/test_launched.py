@@ -52,8 +52,10 @@ class FleetPool(PoolWorld):
         self.hosts[f"h{number}"] = structs.replace(self.hosts[f"h{number}"], lease=lease)
 
     def over(self, name: str) -> None:
-        """Its attempt is over."""
-        self.instances[name] = attempts.over(self.instances[name], "its host lapsed")
+        """Its attempt is over, and leaves its host's set."""
+        row = self.instances[name]
+        self.hosts[row.host] = attempts.left(self.hosts[row.host], (row.id,))
+        self.instances[name] = attempts.over(row, "its host lapsed")
 
     def reading(self) -> ReportsRead:
         """With the pool's list as the fleet's rows have it now."""
@@ -233,15 +235,32 @@ def test_a_wiped_fleet_takes_nobody_out() -> None:
 def test_a_moved_instance_serves_until_its_successor_does() -> None:
     """A drained host: the next attempt comes in elsewhere before the old one goes."""
     world = pool(6)
+    tokens = row(world).tokens
     before = world.instances["web-0"]
     world.launch("web-0", 20)
     world.instances["web-0"] = structs.replace(world.instances["web-0"], old=(before.host, before.id))
-    world.run(150)
-    assert world.count_in(State.IN) == 7
+    world.run(10)
+    assert (world.count_in(State.IN), world.count_in(State.PENDING)) == (6, 1)
     world.instances["web-0"] = attempts.settled(world.instances["web-0"])
+    for _ in range(90):
+        world.run(1)
+        assert world.count_in(State.IN) >= 6
+    assert world.state("web-0") is State.IN
+    assert len(row(world).members) == 6
+    assert row(world).tokens >= tokens
+
+
+def test_a_moved_instance_whose_old_host_lapses_is_dead_there() -> None:
+    """Until then it served; now nobody knows what runs on that host."""
+    world = pool(6, REFILLED)
+    before = world.instances["web-0"]
+    world.launch("web-0", 20, acknowledged=False)
+    world.instances["web-0"] = structs.replace(world.instances["web-0"], old=(before.host, before.id))
     world.run(5)
     assert world.count_in(State.IN) == 6
-    assert world.state("web-0") is State.IN
+    world.lease(0, "lapsed")
+    world.run(5)
+    assert (world.count_in(State.OUT), world.count_in(State.PENDING)) == (1, 1)
 
 
 def test_srv_records_have_an_instances_own_port() -> None:

@@ -4,6 +4,7 @@ An attempt joins when it is placed, and is pending until its network state is ac
 is let in: later versions take nothing away) and it has passed its probes. How it leaves depends on whose act that is:
 
 - *Terminated* is the owner's act, like a target that leaves the file: it costs no budget, and the last one stays.
+- *Moved*, because a person drains its host, is his act too: it serves until its successor does, and then leaves.
 - An attempt whose host's lease has lapsed, or that was replaced, must not serve: its host may be cut off and go on with
   an old copy, whatever the probes say. But that is automation's judgement, and it may be wrong about a thousand hosts
   at once. So it counts as dead, whatever its probes say, and is taken out under the same limits as any dead target:
@@ -52,10 +53,12 @@ def launched(pool: str, rows: FleetRows, row: Membership | None, taken: frozense
             continue
         targets[address] = placed(instance, rows, members.get(address))
     ended = []
-    for member in members.values():
-        if not member.source or member.key in targets or member.key in taken:
-            continue
-        stays = former(member, rows, members, targets)
+    former_ones = [
+        each for each in members.values() if each.source and each.key not in targets and each.key not in taken
+    ]
+    holders = {id_: host for host in rows.hosts.values() for id_ in host.set.ids} if former_ones else {}
+    for member in former_ones:
+        stays = former(member, rows, holders.get(member.source), members, targets)
         if stays is None:
             ended.append(member.key)
         else:
@@ -79,9 +82,16 @@ def placed(instance: InstanceRow, rows: FleetRows, member: Member | None) -> Tar
 
 
 def former(
-    member: Member, rows: FleetRows, members: Mapping[str, Member], targets: Mapping[str, Target]
+    member: Member,
+    rows: FleetRows,
+    holder: HostRow | None,
+    members: Mapping[str, Member],
+    targets: Mapping[str, Target],
 ) -> Target | None:
-    """What becomes of a member whose attempt is the present one of no placed instance; None: it leaves the list."""
+    """What becomes of a member whose attempt is the present one of no placed instance; None: it leaves the list.
+
+    ``holder`` is the host whose set still has the attempt: it was moved, and goes on until its successor serves.
+    """
     name, _, attempt = member.source.rpartition(".")
     instance = rows.instances.get(name)
     stays = Target(member.key, member.zone, None, member.served, member.source, member.port)
@@ -89,17 +99,17 @@ def former(
         return stays
     if instance.state in ("ending", "ended"):
         return None
-    if instance.old[1] == member.source:
-        host = rows.hosts.get(instance.old[0])
-        stays = _gone(stays, forsaken(host, rows.life))
-    elif instance.state == "waiting" or instance.attempt > int(attempt):
+    replaced = instance.state == "waiting" or instance.attempt > int(attempt)
+    if holder is not None:
+        stays = _gone(stays, forsaken(holder, rows.life))
+    elif replaced:
         stays = _gone(stays, f"{member.source} is over" + (f": {instance.why}" if instance.why else ""))
     successor = next((each for each in targets.values() if each.source == instance.id), None)
     follows = members.get(successor.key) if successor is not None else None
     served = follows is not None and follows.source == instance.id and follows.state in SERVING
-    if member.state not in SERVING and stays.gone and (served or not member.served):
-        return None
-    return stays
+    moved = replaced and holder is not None and not stays.gone and served
+    idle = bool(stays.gone) and member.state not in SERVING and (served or not member.served)
+    return None if moved or idle else stays
 
 
 def forsaken(host: HostRow | None, life: str) -> str:

@@ -133,7 +133,7 @@ class NetworkManagerRole:
         while True:
             self._stirred.clear()
             try:
-                await self.look()
+                compared = await self.look()
             except PortError as error:
                 self.failed(error)
                 await asyncio.sleep(1)
@@ -142,7 +142,7 @@ class NetworkManagerRole:
                 log.info("network manager works again")
             self.away = False
             self.enlist()
-            if not self.hands.table.compare:
+            if not (compared and self.hands.table.compare):
                 await self._stirred.wait()
 
     def failed(self, error: PortError) -> None:
@@ -152,15 +152,19 @@ class NetworkManagerRole:
         if self.condition.failed("network manager", error):
             log.warning("network manager: %s", error.in_full)
 
-    async def look(self) -> None:
-        """One pass: read, compare, publish; what is spent goes."""
+    async def look(self) -> bool:
+        """One pass: read, compare, publish; what is spent goes. Whether anything was compared."""
         told: deque[Event] = deque((Woke(),))
+        compared = False
         while told:
-            for effect in self.manager.on(told.popleft(), now()):
+            event = told.popleft()
+            compared = compared or isinstance(event, PlacesRead)
+            for effect in self.manager.on(event, now()):
                 told.extend(await self.perform(effect))
         spent = self.hands.table.spent(now() - SPENT_FOR, SPENT_MOST)
         if spent:
             await self.hands.delete(spent)
+        return compared
 
     async def perform(self, effect: Effect) -> Sequence[Event]:
         """One call of a pass, and what it showed: of places, what is to be compared of each shard."""
@@ -254,8 +258,9 @@ class NetworkManagerRole:
         address, _, port = (look.host.at if look.host is not None else "").rpartition(":")
         message: ToHost = effect.order
         self.sent += 1
+        place = (address.strip("[]"), int(port) if port.isascii() and port.isdigit() else 0)
         try:
-            answer = await ask(self.wire, (address.strip("[]"), int(port or 0)), message, ANSWER_S)
+            answer = await ask(self.wire, place, message, ANSWER_S)
         except (Unavailable, Refused) as error:
             log.debug("%s", error.in_full)
             return Silent(effect.order.host)

@@ -123,14 +123,19 @@ class NetworkTable:
             return []
         ids = [*self.compare][:A_COMMIT]
         by_shard: dict[int, tuple[ShardRow, list[Pair]]] = {}
+        later: set[str] = set()
         for host, chosen in self._by_host(ids, now).items():
             row, shard = self.hosts[host], self.shard(host)
-            if shard is None or not commands(row, self.life):
+            if not commands(row, self.life):
                 continue  # they are compared when its row changes
+            if shard is None:
+                later |= chosen
+                continue
             pairs = by_shard.setdefault(shard.shard, (shard, []))[1]
             pairs += [Pair(want, self.states.get(want.id)) for want in wanted(row, self.accept) if want.id in chosen]
         for id_ in ids:
-            del self.compare[id_]
+            if id_ not in later:
+                del self.compare[id_]
         return [(shard, tuple(pairs)) for shard, pairs in by_shard.values() if pairs]
 
     def _by_host(self, ids: Iterable[str], now: Instant) -> dict[str, set[str]]:
