@@ -177,13 +177,15 @@ class AnyOrder(RuleBasedStateMachine):
             assert 0 <= self.now - stamp < FRESH
             assert version > memory.set.version
 
-    @rule(id_=st.sampled_from(NAMES), version=st.integers(1, 4), digest=st.sampled_from("ab"), crash=CRASH)
-    def publish(self, id_: str, version: int, digest: str, crash: int) -> None:
-        """A network state, under the current token."""
+    @rule(at=st.integers(0, 5), version=st.integers(-1, 1), digest=st.sampled_from("ab"), crash=CRASH)
+    def publish(self, at: int, version: int, digest: str, crash: int) -> None:
+        """A network state under the current token, mostly of an attempt that runs, about as new as what it has."""
         assert self.machine.disk is not None
-        self.happen(
-            Told(NetworkOrder("h1", self.machine.disk.token, (NetworkState(id_, version, digest, b""),))), crash
-        )
+        choice = sorted(self.machine.runs) or NAMES
+        id_ = NAMES[0] if at == 5 else choice[at % len(choice)]
+        has = self.machine.files[id_].version if id_ in self.machine.files else 1
+        state = NetworkState(id_, has + version, digest, b"")
+        self.happen(Told(NetworkOrder("h1", self.machine.disk.token, (state,))), crash)
 
     @precondition(lambda self: self.machine.runs)
     @rule(data=st.data(), crash=CRASH)
