@@ -138,7 +138,9 @@ def zone_table(
 ) -> list[str]:
     """The zones: checker, enactor, and (where stand-ins for targets run here) each target with its pid."""
     roles = {role.name: role for role in status.roles}
-    zones = sorted({role.name.partition("/")[2] for role in status.roles if "/" in role.name})
+    zones = sorted(
+        {role.name.partition("/")[2] for role in status.roles if role.name.startswith(("checker/", "enactor/"))}
+    )
     head = ("ZONE", "CHECKER", "ENACTOR", "TARGETS (pid)") if targets else ("ZONE", "CHECKER", "ENACTOR")
     rows: list[tuple[str, ...]] = [head]
     for zone in zones:

@@ -170,6 +170,10 @@ class LoadBalancer(msgspec.Struct):
         decision.take_out(work, decision.ring(work, self.memory))
         decision.label(work)
         fresh = compose(row, listed, work, settings.gather_ns)
+        if not standing(row.members).count:
+            # A pool that nobody was served from yet begins with a full budget: there was nothing to take out of it.
+            served = standing(fresh.members)
+            fresh = replace(fresh, tokens=burst(served.count, served.capacity, safety))
         refilled = work.tokens > row.tokens and now - self.credit.since >= SETTLE_NS
         if not refilled and fresh == replace(
             row, tokens=fresh.tokens, refilled_at=fresh.refilled_at, sick=fresh.sick, version=fresh.version
