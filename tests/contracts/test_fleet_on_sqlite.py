@@ -44,7 +44,7 @@ async def opened(path: Path, *, create: bool = True) -> AsyncIterator[SqliteFlee
         await store.close()
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(run=operations)
 def test_any_run_of_commits_ends_the_same_as_on_the_reference(tmp_path: Path, run: list[Operation]) -> None:
     """What is proven of the reference's rows holds for the file only if the two never differ."""
