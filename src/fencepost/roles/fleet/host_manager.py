@@ -139,6 +139,7 @@ class HostManager:
             self.admission.answered(answered.ids, at)
             self.tell(answered, at)
         for each in refused:
+            self.admission.answered([each.id], at)
             self.tell(each, at)
         while self.hands.inbox:
             event = self.hands.inbox.popleft()

@@ -71,6 +71,7 @@ class ManagerHands:
         self._writes: deque[Item] = deque()
         self._proofs: deque[int] = deque()
         self._wanted = {name: asyncio.Event() for name in ("write", "prove")}
+        self._reading = asyncio.Lock()
         self._calls: set[asyncio.Task[None]] = set()
 
     def tell(self, event: Event, turn: int | None = None) -> None:
@@ -166,28 +167,37 @@ class ManagerHands:
     async def _read_hosts(self, effect: ReadHosts) -> None:
         turn = self._turn
         try:
-            page = await self.store.rows("host", self.shard, 0 if effect.anew else self._since)
-            again = await self._look(effect.again) if effect.again else ()
+            async with self._reading:  # what one puts into the table would be no news to another
+                found = await self._changed(effect, turn)
         except PortError as error:
             self._failed("reading hosts", error, Op.NONE, (), turn)
             return
         self.condition.succeeded("reading hosts")
-        if turn != self._turn:
-            return
-        changed: dict[int, None] = dict.fromkeys(effect.again)
+        if found is not None:
+            self.tell(found, turn)
+
+    async def _changed(self, effect: ReadHosts, turn: int) -> HostsRead | None:
+        """What the rows say now, of those that changed; None if meanwhile nobody wants to know."""
+        page = await self.store.rows("host", self.shard, 0 if effect.anew else self._since)
+        again = await self._look(effect.again) if effect.again and turn == self._turn else ()
+        table, changed = self.table, dict.fromkeys(effect.again)
         for at in range(0, len(page.rows), AT_ONCE):
+            if turn != self._turn:
+                return None
             for versioned in page.rows[at : at + AT_ONCE]:
-                if not self._known(versioned):
-                    changed[self.table.put(versioned)] = None
+                if effect.anew or not self._known(versioned):
+                    changed[table.put(versioned)] = None
             if len(page.rows) > AT_ONCE:
                 await asyncio.sleep(0)
+        if turn != self._turn:
+            return None
         for found in again:
             if found is not None:
-                self.table.put(found)
+                table.put(found)
         if page.life == self.life:
             self._since = page.snapshot
         facts = await self._facts(list(changed))
-        self.tell(HostsRead(page.life, len(self.table), facts), turn)
+        return HostsRead(page.life, len(table), facts)
 
     def _known(self, versioned: Versioned) -> bool:
         number = self.table.numbers.get(versioned.row.key)
