@@ -30,6 +30,7 @@ BENCHES = {
     "fleet_agents": "10,000 hosts in one process: checks a CPU second, with and without something to write down",
     "probing": "probing 10,000 targets each 10 s",
     "explorer": "the explorer: states a second, bytes a state",
+    "admission": "admission: decisions a second, a million renewals, memory; 100,000 hosts at once",
     "simulator": "simulated hours: moves and region seconds a CPU second, wake-ups beside SimPy's",
 }
 

@@ -140,6 +140,21 @@ GOALS = (
     Goal("explorer", "explorer", "states a second, least of four regions", 100_000, "/CPU s", least=True),
     Goal("explorer", "explorer, two million states", "large: bytes a state", 150, "B"),
     Goal("explorer", "October 2025 as it was, found", "October 2025 as it was, found", 0.5, "s CPU"),
+    Goal(
+        "admission", "admission: decisions, 4,096 a batch", "admission: decisions a second", 1e7, "/CPU s", least=True
+    ),
+    Goal("admission", "admission: memory, a million hosts", "admission: memory for a million hosts", 200, "MB"),
+    Goal(
+        "admission",
+        "admission: a million hosts renewed each 180 s",
+        "admission: a million hosts, looks each 10 ms",
+        2,
+        "% of core",
+    ),
+    Goal("admission", "fleet collapse: drain ÷ the best", "fleet collapse: drain ÷ the best", 1.05, "×"),
+    Goal("admission", "fleet collapse: calls a host", "fleet collapse: calls a host", 1.1, ""),
+    Goal("admission", "fleet collapse: echo of renewals, cv", "fleet collapse: renewals' cv, the hour after", 0.1, ""),
+    Goal("admission", "fleet collapse: the worst misjudgement", "fleet collapse: worst misjudgement", 1.15, "×"),
     Goal("simulator", "simulator: moves", "swarm: moves a second", 50_000, "/CPU s", least=True),
     Goal("simulator", "simulator: region", "swarm: region seconds a CPU second", 2_000, "s/CPU s", least=True),
 )

@@ -62,30 +62,40 @@ def simulate(
         Where the map goes as a picture (SVG).
     """
     from fencepost.simulator import command
-    from fencepost.simulator.result import document, tell
-    from fencepost.simulator.scenarios import SCENARIOS
     from fencepost.simulator.trace import Differs
 
-    if scenario == "list":
-        say("\n".join(f"{name:18} {each.meaning}" for name, each in SCENARIOS.items()))
-        say(f"{FLEET:18} {FLEET_MEANING}")
-        return 0
     drawn = {"seeds": seeds, "seed": seed, "scenario": scenario, "faults": faults, "promises": promises}
     fleet = {"variants": variants, "picture": picture}
     try:
-        if map_ or scenario == FLEET:
-            return of_the_fleet(map_, drawn | {"trace": trace, "write": write}, fleet, json)
-        refuse_together("a walk of a region", fleet)
+        if map_ or scenario in (FLEET, "list"):
+            return no_walk(map_, drawn | {"trace": trace, "write": write}, fleet, json)
         if trace is not None:
             refuse_together("--trace", drawn | {"write": write})
+        refuse_together("a walk of a region", fleet)
         result = walked_anew(drawn, write) if trace is None else command.replay(trace)
     except Differs as error:
         return differs(trace or Path(), str(error), json)
     except ValueError as error:
         raise Misconfigured(str(error), where=str(trace or ""), hint="fencepost simulate --help") from None
     except OSError as error:
-        cant = "read" if trace is not None else "written"
-        raise Misconfigured(f"can't be {cant}: {error.strerror}", where=str(trace or write or picture)) from None
+        where = f"{trace or write or picture}"
+        raise Misconfigured(f"can't be {'read' if trace else 'written'}: {error.strerror}", where=where) from None
+    return answered(result, json)
+
+
+def listed() -> int:
+    """Name every scenario."""
+    from fencepost.simulator.scenarios import SCENARIOS
+
+    say("\n".join(f"{name:18} {each.meaning}" for name, each in SCENARIOS.items()))
+    say(f"{FLEET:18} {FLEET_MEANING}")
+    return 0
+
+
+def answered(result: "SimulationResult", json: bool) -> int:
+    """Say what the walks came to; the exit code."""
+    from fencepost.simulator.result import document, tell
+
     say(json_text.dumps(document(result)) if json else tell(result))
     if not result.holds:
         return 1
@@ -94,10 +104,12 @@ def simulate(
     return 2 if result.unwritten else 0
 
 
-def of_the_fleet(map_: bool, drawn: dict[str, Any], fleet: dict[str, Any], json: bool) -> int:
-    """The fleet's recovery instead of a region's walk. Raises ``ValueError`` and ``OSError``."""
+def no_walk(map_: bool, drawn: dict[str, Any], fleet: dict[str, Any], json: bool) -> int:
+    """The list of scenarios, or the fleet's recovery, not a region's walk. Raises ``ValueError`` and ``OSError``."""
     from fencepost.cli import simulate_fleet
 
+    if drawn["scenario"] == "list":
+        return listed()
     seed, seeds = drawn.pop("seed"), drawn["seeds"]
     if map_:
         return simulate_fleet.recovery_map(drawn | {"variants": fleet["variants"]}, seed or 0, fleet["picture"], json)

@@ -11,14 +11,30 @@ Entries out of date stay where they are until their bucket is opened; the owner 
 from heapq import heappop, heappush
 
 import numpy as np
+from numpy.typing import NDArray
 
-from fencepost.core.admission.columns import LOW, NONE, Entries, Tickets, Times
+from fencepost.core.admission.columns import BITS, LOW, NONE, Entries, Ids, Tickets, Times
 from fencepost.core.instant import Duration, Instant
 
 FEW = 4096
 """An empty calendar takes so many straight into its open bucket."""
+SHORT = 1 << 31
+"""Nanoseconds that leave room for an id beside them."""
 BUFFER = 1 << 16
 """A buffer of so many is sorted even if nobody asks: it bounds what is sorted at once."""
+
+
+def _order(ids: Ids, times: Times) -> NDArray[np.intp]:
+    """By time, then by id. Both fit into one number if the times are within two seconds, which sorts several times
+    faster."""
+    if not len(times):
+        return np.empty(0, np.intp)
+    first = times.min()
+    if int(times.max() - first) < SHORT:
+        both: Times = ((times - first) << BITS) | ids
+        return both.argsort()
+    order: NDArray[np.intp] = np.lexsort((ids, times))
+    return order
 
 
 class Calendar:
@@ -83,7 +99,7 @@ class Calendar:
 
     def _first(self, tickets: Tickets) -> Instant | None:
         """The same, the buffer aside."""
-        while self._fill(tickets):
+        while self._fill():
             live = tickets.live(self._entries[self._at :])
             first = int(live.argmax())
             if live[first]:
@@ -98,7 +114,7 @@ class Calendar:
             self._sort_in()
         found: list[tuple[Entries, Times]] = []
         left = self.size if most is None else most
-        while left > 0 and self._fill(tickets, now):
+        while left > 0 and self._fill(now):
             end = int(self._times.searchsorted(now, "right"))
             entries, times = self._entries[self._at : end], self._times[self._at : end]
             if not len(entries):
@@ -123,7 +139,7 @@ class Calendar:
         self._at += count
         self.size -= count
 
-    def _fill(self, tickets: Tickets, now: Instant | None = None) -> bool:
+    def _fill(self, now: Instant | None = None) -> bool:
         """Open buckets (that begin by ``now``) until the open one holds something."""
         while self._at == len(self._entries) and self._heap:
             if now is not None and self._heap[0] * self._width > now:
@@ -132,14 +148,12 @@ class Calendar:
             chunks = self._buckets.pop(bucket)
             entries = np.concatenate([each for each, _ in chunks])
             times = np.concatenate([each for _, each in chunks])
-            live = tickets.live(entries)
-            self.size -= len(entries) - int(np.count_nonzero(live))
-            self._open(entries[live], times[live])
+            self._open(entries, times)
             self._end = bucket + 1
         return self._at < len(self._entries)
 
     def _open(self, entries: Entries, times: Times) -> None:
-        order = np.lexsort((entries & LOW, times))
+        order = _order(entries & LOW, times)
         self._entries, self._times, self._at = entries[order], times[order], 0
 
     def _sort_in(self) -> None:
@@ -166,7 +180,10 @@ class Calendar:
 
     def _spread(self, entries: Entries, times: Times) -> None:
         buckets = times // self._width
-        order = buckets.argsort(kind="stable")
+        first = int(buckets.min())
+        near = int(buckets.max()) - first < 1 << 16
+        # Sixteen bits are sorted by radix, in one pass.
+        order = (buckets - first).astype(np.uint16 if near else np.int64).argsort(kind="stable")
         entries, times, buckets = entries[order], times[order], buckets[order]
         cuts = (np.diff(buckets).nonzero()[0] + 1).tolist()
         for start, end in zip([0, *cuts], [*cuts, len(entries)], strict=True):

@@ -41,8 +41,8 @@ def panels(found: RecoveryMap) -> list[tuple[str, str, Cells]]:
     """Title, one sentence, and cells of each."""
     failing = sum(cell is None for row in found.as_was for cell in row)
     many = len(found.loads) * len(found.losses)
-    was = f"{failing} of {many} never recover: nothing is broken, it stays down"
-    now = f"{found.stuck} of {many} never recover"
+    was = f"{failing} of {many} never recover, with nothing broken any more"
+    now = f"{found.stuck} of {many} never recover" if found.stuck else f"all {many} recover"
     return [("As it was", was, found.as_was), ("Production", now, found.production)]
 
 

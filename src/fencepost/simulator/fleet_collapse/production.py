@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fencepost.core.admission import Admission, AdmissionSettings, first_renewal, next_renewal
-from fencepost.core.admission.columns import Ids
+from fencepost.core.admission.columns import Ids, Mask, Times
 from fencepost.core.instant import SECOND, Duration, Instant
 from fencepost.world.fleet_load import Load, Outcome, Service
 
@@ -86,16 +86,20 @@ class Fleet:
         if len(overdue):
             self.admission.failed(overdue, self.now)
 
+    def due(self, ids: Ids, held: Mask) -> Times:
+        """When those answered just now are to be renewed; ``held`` held a lease before."""
+        period = self.load.period
+        if not held.any():
+            return first_renewal(ids, self.tokens[ids], self.now, period)
+        later = next_renewal(self.admission.due(ids), self.now, period)
+        return later if held.all() else np.where(held, later, first_renewal(ids, self.tokens[ids], self.now, period))
+
     def _grant(self, ids: Ids) -> None:
         self.admission.answered(ids, self.now)
-        period = self.load.period
         held = self.ends[ids] > self.now
-        renewed = int(np.count_nonzero(held))
         self.tokens[ids] += ~held
-        due = next_renewal(self.admission.due(ids), self.now, period) if renewed else self.now
-        if renewed < len(ids):
-            due = np.where(held, due, first_renewal(ids, self.tokens[ids], self.now, period))
-        self.outcome.renewed[-1] += renewed
+        self.outcome.renewed[-1] += int(np.count_nonzero(held))
+        due = self.due(ids, held)
         self.ends[ids] = self.now + self.load.lease
         self.admission.renew(ids, due, self.ends[ids])
         if self.outcome.first_done < self.load.hosts:
