@@ -116,6 +116,22 @@ def test_a_host_that_cant_be_one_is_refused(fields: dict[str, Any], what: str) -
     asked(work)
 
 
+def test_a_host_that_isnt_named_is_refused_where_all_are() -> None:
+    """Somebody who names all hosts waits for no others after a lost store, so no others may have anything to tell."""
+
+    async def work(api: Asked) -> None:
+        region = api.region
+        assert region.fleet is not None
+        api.region = structs.replace(region, fleet=structs.replace(region.fleet, hosts=("h1", "h2")))
+        assert (await api.call("/v1/fleet/hosts", {"hosts": [HOST]}))[0] == 200
+        status, body, _ = await api.call("/v1/fleet/hosts", {"hosts": [{**HOST, "host": "h3"}]})
+        assert status == 422
+        assert "isn't one of the hosts that [fleet] names" in body["error"]["what"]
+        assert "reload" in body["error"]["hint"]
+
+    asked(work)
+
+
 def test_requests_are_bounded() -> None:
     """A thousand at once, half a megabyte of body; and so many hosts in the midst of being made known."""
 

@@ -106,7 +106,24 @@ def test_network_inputs_are_values() -> None:
     assert list(map(str, fleet.allow)) == ["tcp/5302 from 127.0.0.0/8", "udp/53 from 2001:db8::/32"]
 
 
+def test_hosts_are_all_that_there_are() -> None:
+    """Sorted, and `check` says what it comes to: who waits for a host that isn't named waits for nobody."""
+    report = judge(edited("[fleet]", '[fleet]\nhosts = ["h2", "h1.example"]'), "region.toml", {})
+    assert report.region is not None
+    assert report.region.fleet is not None
+    assert report.region.fleet.hosts == ("h1.example", "h2")
+    assert report.meaning[-1].strip().startswith("2 hosts and no others:")
+    change = next(each for each in changes(loaded(), report.region).settings if each.path == "fleet.hosts")
+    assert not change.needs_restart
+
+
 REFUSED = [
+    (("[fleet]", "[fleet]\nhosts = []"), None),
+    (("[fleet]", '[fleet]\nhosts = ["h1", "h1"]'), '8: hosts: "h1" is there twice'),
+    (
+        ("[fleet]", '[fleet]\nhosts = ["h 1"]'),
+        '8: hosts: "h 1" must be 1 to 128 letters, digits, dots, hyphens and underscores',
+    ),
     (
         ("[fleet]", '[fleet]\nrenew = "0s"'),
         '8: renew "0s" must be 100ms to 10m: a lease of 0 seconds or less is over before it begins',

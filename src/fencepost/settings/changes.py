@@ -34,7 +34,12 @@ NEEDS_RESTART = (
     "store",
     "api",
     "checkers.canary",
-    "fleet",
+    "fleet.shards",
+    "fleet.renew_ns",
+    "fleet.key",
+    "fleet.driver",
+    "fleet.command",
+    "fleet.allow",
 )
 """Settings that roles take up at their start: what a region holds open, has written its name on, or was given once."""
 

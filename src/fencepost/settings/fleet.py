@@ -22,6 +22,9 @@ RENEW_LEAST, RENEW_MOST = "100ms", "10m"
 COMMAND_WORDS, COMMAND_BYTES = 64, 4096
 """What a command may have: it goes to a host with every instance of its set, and a message holds a thousand."""
 
+HOST_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,126}[A-Za-z0-9])?")
+"""What a host may be called: it stands in rows, on command lines and in addresses of pages."""
+
 _ALLOW = re.compile(r"(?P<protocol>[a-z0-9]+)/(?P<port>[0-9]{1,5}) +from +(?P<source>\S+)")
 
 
@@ -81,6 +84,22 @@ def _allowed(value: Any) -> Allowed:
     return Allowed(match["protocol"], int(match["port"]), str(source))
 
 
+def hosts(value: Any) -> tuple[str, ...]:
+    """Read the names of all hosts there are, sorted; none of them twice."""
+    if not isinstance(value, list):
+        raise UnfitError('must be a list in square brackets, like ["h1", "h2"]')
+    if not value:
+        raise UnfitError("is empty, so no host would be taken; leave it out to take every host that registers")
+    found: set[str] = set()
+    for one in value:
+        if not HOST_NAME.fullmatch(values.string(one)):
+            raise UnfitError(f"{shown(one)} must be 1 to 128 letters, digits, dots, hyphens and underscores")
+        if one in found:
+            raise UnfitError(f"{shown(one)} is there twice")
+        found.add(one)
+    return tuple(sorted(found))
+
+
 def judge_fleet(read: Read) -> None:
     """Note pools that launch without a fleet, without anything to run, or without a zone to be in."""
     fleet, launching = read.region.fleet, [pool for pool in read.region.pools if pool.launch is not None]
@@ -109,8 +128,13 @@ def fleet_meaning(region: Region) -> tuple[str, ...]:
     head = "fleet   "
     owned = "1 host-manager owns all hosts" if fleet.shards == 1 else f"{fleet.shards} shards, each owned by a manager"
     spoken = units.spoken
+    some = (
+        f"{len(fleet.hosts)} hosts and no others" if len(fleet.hosts) > 1 else f"the host {''.join(fleet.hosts)} alone"
+    )
+    named = (f"{' ' * len(head)}{some}: instances are placed as soon as all have told what they run",)
     return (
         f"{head}{owned}; hosts are asked every {spoken(fleet.renew_ns)} (renew)",
         f"{' ' * len(head)}a dead host's instances start elsewhere {spoken(fleet.lease_ns + fleet.margin_ns)} after its"
         f" last answer (3 renewals and {spoken(fleet.margin_ns)} for clocks)",
+        *(named if fleet.hosts else ()),
     )

@@ -114,6 +114,7 @@ TABLES: dict[str, tuple[Key, ...]] = {
         Key("key", values.secret, None, secret=True),
         Key("driver", values.choice("process", "none"), "process"),
         Key("command", fleet.command, ()),
+        Key("hosts", fleet.hosts, ()),
     ),
     "fleet.network": (Key("allow", fleet.allowed, ()),),
     "pool.NAME": (

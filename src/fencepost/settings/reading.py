@@ -141,7 +141,8 @@ class Reading:
     def _fleet(self) -> Fleet:
         fleet = self.fields["fleet"]
         key = self._placed(fleet["key"]) or Secret(file=self._in_state("fleet.key"))
-        return Fleet(fleet["shards"], fleet["renew"], key, fleet["driver"], fleet["command"], fleet["allow"])
+        words = (fleet["driver"], fleet["command"], fleet["allow"], fleet["hosts"])
+        return Fleet(fleet["shards"], fleet["renew"], key, *words)
 
     def _token(self) -> Secret:
         given: Secret | None = self._placed(self.fields["api"]["token"])

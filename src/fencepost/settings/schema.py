@@ -189,7 +189,8 @@ class Allowed(msgspec.Struct, frozen=True, gc=False):
 
 class Fleet(msgspec.Struct, frozen=True):
     """Hosts that instances are launched on. `renew_ns` is R; `driver` is ``process`` or ``none``; `key` seals what
-    managers and agents say to each other, and its file is made on first start."""
+    managers and agents say to each other, and its file is made on first start. `hosts`, if there are any, are all that
+    there may be."""
 
     shards: int
     renew_ns: int
@@ -197,6 +198,7 @@ class Fleet(msgspec.Struct, frozen=True):
     driver: str
     command: tuple[str, ...] = ()
     allow: tuple[Allowed, ...] = ()
+    hosts: tuple[str, ...] = ()
 
     @property
     def lease_ns(self) -> int:

@@ -30,6 +30,7 @@ from fencepost.roles.fleet.registering import Hosted
 from fencepost.roles.fleet.view import View
 from fencepost.roles.status.document import when
 from fencepost.settings import Region
+from fencepost.settings.fleet import HOST_NAME
 from fencepost.settings.mistakes import advice
 from fencepost.settings.units import NS
 
@@ -48,7 +49,6 @@ ROOM_MOST = 10_000
 REGISTERING_MOST = 4000
 """Hosts that may be in the midst of being made known; more are told to come back."""
 REGISTERED_A_SECOND = 2000
-NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,126}[A-Za-z0-9])?")
 PLACE = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([0-9.]+)):([0-9]{1,5})")
 READ = "docs/operating/fleet.md describes what can be sent"
 
@@ -147,7 +147,8 @@ class FleetApi:
         asked = await body_of(request, Hosts)
         region = self.region()
         bounded("hosts", len(asked.hosts))
-        rows = [judged(host, region) for host in asked.hosts]
+        listed = frozenset(region.fleet.hosts) if region.fleet is not None else frozenset[str]()
+        rows = [judged(host, region, listed) for host in asked.hosts]
         self.registering += len(rows)
         try:
             changed = await changes.register(self.store, rows)
@@ -194,14 +195,18 @@ class FleetApi:
         await self.note(HistoryRow("operator", on[:200], by[:80] or "api", said[:700], time.time_ns()))
 
 
-def judged(host: Hosted, region: Region) -> HostRow:
-    """A host as its row. Raises ``Refused``."""
+def judged(host: Hosted, region: Region, listed: frozenset[str]) -> HostRow:
+    """A host as its row; ``listed`` are all that may be, if any are. Raises ``Refused``."""
 
     def refuse(what: str, hint: str) -> None:
         raise Refused(f"host {host.host[:80]!r} {what}", where="hosts", hint=hint)
 
-    if not NAME.fullmatch(host.host):
+    if not HOST_NAME.fullmatch(host.host):
         refuse("has a name that can't be used", "1 to 128 letters, digits, dots, hyphens and underscores")
+    if listed and host.host not in listed:
+        near = advice(host.host, sorted(listed)) if len(listed) <= MANY else f"{len(listed)} are named"
+        hint = f"{near}; or add it to hosts in [fleet] of {region.path}, and  fencepost reload"
+        refuse("isn't one of the hosts that [fleet] names, and no others are taken", hint)
     if host.zone not in region.zones:
         refuse(f"is in zone {host.zone[:40]!r}, which is none of this region's", advice(host.zone, region.zones))
     place = PLACE.fullmatch(host.at)
