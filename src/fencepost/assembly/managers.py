@@ -6,6 +6,7 @@ from typing import Any
 
 from fencepost.assembly.fleet_key import fleet_key, make_fleet_key
 from fencepost.assembly.stores import fleet_store, open_store
+from fencepost.core.instant import SECOND, Duration
 from fencepost.ports import Misconfigured
 from fencepost.roles import heartbeat
 from fencepost.roles.loop import Condition
@@ -13,6 +14,8 @@ from fencepost.settings import Region
 from fencepost.settings.schema import Fleet
 
 Main = Callable[[], Coroutine[Any, Any, None]]
+SETTLE = 5 * SECOND
+"""What is down when a manager begins is taken for ended with its host, not for failing by itself."""
 
 
 def fleet_of(region: Region) -> Fleet:
@@ -22,8 +25,18 @@ def fleet_of(region: Region) -> Fleet:
     return region.fleet
 
 
-def host_manager_main(region: Region, shard: int) -> Main:
-    """The manager of one shard's host leases, which places instances too."""
+def expected(fleet: Fleet, shard: int) -> int:
+    """How many hosts a shard has, where the file names them all; 0 where it doesn't."""
+    from fencepost.core.capacity.shards import shard_of
+
+    return sum(fleet.shards == 1 or shard_of(host, fleet.shards) == shard for host in fleet.hosts)
+
+
+def host_manager_main(region: Region, shard: int, again: Duration = SECOND) -> Main:
+    """The manager of one shard's host leases, which places instances too.
+
+    ``again`` is how long an instance that ended by itself waits at first.
+    """
 
     async def main() -> None:
         from fencepost.core.capacity.lease_calls import lease_settings
@@ -37,11 +50,11 @@ def host_manager_main(region: Region, shard: int) -> Main:
         fleet, condition = fleet_of(region), Condition()
         make_fleet_key(fleet.key)
         store, rows = open_store(region), fleet_store(region)
-        settings = lease_settings(draw_owner(), shard, fleet.shards, fleet.renew_ns)
+        settings = lease_settings(draw_owner(), shard, fleet.shards, fleet.renew_ns, expected(fleet, shard))
         admission = await admission_settings(rows, fleet.renew_ns)
         questions = Questions(Wire(fleet_key(fleet.key)), condition)
         manager = HostManager(settings, admission, rows, questions, condition)
-        placer = Placer(PlacementSettings(shard, fleet.shards), rows, manager, condition)
+        placer = Placer(PlacementSettings(shard, fleet.shards, again=again, settle=SETTLE), rows, manager, condition)
         async with asyncio.TaskGroup() as group:
             group.create_task(heartbeat.beat(f"host-manager/{shard}", store, condition))
             group.create_task(manager.run())

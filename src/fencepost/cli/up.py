@@ -17,6 +17,7 @@ from fencepost.cli.flags import Config, For, Json, Yes, duration
 from fencepost.cli.folder import here, meant
 from fencepost.cli.regions import SAMPLE_FOLDER, place_sample, shown
 from fencepost.cli.terminal import interactive, say
+from fencepost.cli.up_fleet import UpFleet
 from fencepost.cli.up_lines import Steady, Teller, end_quietly
 from fencepost.cli.up_reload import reload_aside
 from fencepost.cli.up_start import ask_once, hold, hold_places, refuse_clashes, say_holder
@@ -105,6 +106,7 @@ class Run:
         self.has_api = False
         self.supervisor = 0
         self.locks: tuple[int, ...] = ()
+        self.fleet = UpFleet(region, with_targets=with_targets)
         self.screen = Steady(up_screen.Plain(self.stream))
 
     def run(self) -> int:
@@ -188,10 +190,10 @@ class Run:
 
     def fork_supervisor(self) -> tuple[int, int]:
         """Fork the supervisor; (where its lines come from, what to close to end it)."""
-        mains = self.assembly.stand_ins_of(self.region) | self.assembly.roles_of(self.region)
+        mains = self.assembly.stand_ins_of(self.region) | self.fleet.roles()
         self.has_api = "api" in mains
         if self.with_targets:
-            mains |= self.assembly.targets_of(self.region)
+            mains |= self.assembly.targets_of(self.region) | self.fleet.agents()
         self.assembly.import_shared(self.region)
         from fencepost.roles.process import end_with_parent, entitle, flush, fork, leave
         from fencepost.roles.supervisor import Spec, Supervisor
@@ -222,6 +224,8 @@ class Run:
                     name,
                     lambda name=name, main=main: fork(name, main, self.folder),  # type: ignore[misc]
                     60.0 if name.startswith("target/") else None,
+                    name in self.fleet.on_call,
+                    self.fleet.wait_s(name),
                 )
                 for name, main in mains.items()
             ]
@@ -231,6 +235,7 @@ class Run:
                 tell,
                 stuck=self.assembly.stuck_writer(self.region),
                 reload=lambda: reload_aside(self.region, tell),
+                calls=self.fleet.calls,
             )
             supervisor.run(gone_in)
             for lock in locks:
@@ -345,13 +350,13 @@ class Run:
         self.ready = True
         with screen.losing("what is ready"):
             took = f"ready in {time.monotonic() - self.began:.1f} s"
-            screen.line(f"{took}: {up_ready.parts(self.region, api=self.has_api)}")
+            screen.line(f"{took}: {up_ready.parts(self.region, api=self.has_api)}{self.fleet.part()}")
 
     def missing(self) -> str:
         """What isn't answered yet; "" if nothing is missing. Blocks for a moment."""
         known = self.status.endpoints if self.status is not None else ()
         settled = {each.name for each in known if each.state in ("withdrawn", "foreign")}
-        return up_ready.missing(self.region, settled, api=self.has_api)
+        return up_ready.missing(self.region, settled, api=self.has_api) or self.fleet.missing()
 
     async def keep_panel(self, screen: Steady) -> None:
         """Draw the panel each second, and whenever a process ends or the terminal gets another size."""
