@@ -241,7 +241,7 @@ def stand_ins_of(region: Region) -> dict[str, Main]:
 
 
 def targets_of(region: Region) -> dict[str, Main]:
-    """Stand-ins for a sample region's targets, a process each; those of a pool that launches are started by its hosts."""
+    """Stand-ins for a sample region's targets, a process each; hosts start those of a pool that launches."""
     from fencepost.dev import target
 
     found: dict[str, Main] = {}
@@ -273,6 +273,8 @@ def import_shared(region: Region) -> None:
     import_provider(region)
     if region.dns.provider == "embedded":
         import fencepost.roles.dns_server  # noqa: F401  so
+    gc.collect()
+    gc.freeze()  # a collection in a fork would write to every page that it shares with the others
 
 
 def stuck_writer(region: Region) -> Callable[[], tuple[int, float] | None]:

@@ -64,7 +64,9 @@ def agent_main(options: AgentOptions, driver: Callable[[], Driver] | None = None
 
             post = Api(options.join, options.token).post
         host = Hosted(options.host, options.zone, "", options.room, options.addresses)
-        role = AgentRole(host, Wire(options.key), driver() if driver else driver_of(options), options.folder, options.renew)
+        role = AgentRole(
+            host, Wire(options.key), driver() if driver else driver_of(options), options.folder, options.renew
+        )
         await role.run((options.listen.host, options.listen.port), options.advertised, post)
 
     return main

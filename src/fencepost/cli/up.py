@@ -46,6 +46,7 @@ def up(
     fresh: bool = False,
     provider: SampleProvider = "embedded",
     store: SampleStore = "sqlite",
+    fleet: bool = False,
     yes: Yes = False,
     config: Config = None,
     json: Json = False,
@@ -66,14 +67,16 @@ def up(
         The sample on another DNS provider, started beside it: bind (Debian's bind9) or route53-dev, our stand-in.
     store
         The sample on another store, started beside it: postgresql (Debian's postgresql-15).
+    fleet
+        The sample with six hosts, an agent on each, that its targets are launched on.
     """
     last_ns = duration(for_, "--for") if for_ and for_ != "ever" else None
-    found, other = meant(config), (provider, store) != ("embedded", "sqlite")
+    found, other = meant(config), (provider, store, fleet) != ("embedded", "sqlite", False)
     if found is not None and other:
-        hint = "leave out --provider and --store; a region of your own says both in its file"
-        raise Misconfigured("--provider and --store are for the sample", where=shown(found.path), hint=hint)
+        hint = "leave out --provider, --store and --fleet; a region of your own says all of that in its file"
+        raise Misconfigured("--provider, --store and --fleet are for the sample", where=shown(found.path), hint=hint)
     if found is None or (fresh and found.path.absolute() == here() / SAMPLE_FOLDER / "region.toml"):
-        region = load(shown(place_sample(fresh=fresh, provider=provider, store=store)))
+        region = load(shown(place_sample(fresh=fresh, provider=provider, store=store, fleet=fleet)))
         sample = True
     elif fresh:
         hint = "leave out --fresh; a region of your own is kept, and what it has in DNS is taken up again"
@@ -185,7 +188,7 @@ class Run:
 
     def closing(self, took_s: float) -> str:
         """The last line."""
-        resets = fresh_words(read_stand_ins(self.folder)) if self.is_sample() else ""
+        resets = fresh_words(read_stand_ins(self.folder), fleet=bool(self.fleet.hosts)) if self.is_sample() else ""
         return up_said.closing(took_s, self.status, self.unready(), resets)
 
     def fork_supervisor(self) -> tuple[int, int]:
@@ -368,6 +371,8 @@ class Run:
                 if news:  # at once, with the processes as they are; the status may take a moment
                     self.draw_panel(screen, offered)
                 await self.look()
+                if screen.drawn:
+                    await asyncio.to_thread(self.fleet.refresh, news=news)
                 self.draw_panel(screen, offered)
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(1.0 if self.ready else 0.3):  # 3.11's wait_for can lose a cancellation
@@ -379,7 +384,8 @@ class Run:
             known = {name: each["pid"] for name, each in read(self.folder).items()}
             pids = {name: pid if pid and alive(pid) else None for name, pid in known.items()}
             tries = offered if self.ready else None
-            screen.panel(up_screen.panel(self.region, self.status, pids, self.began, screen.size(), tries))
+            size, fleet = screen.size(), self.fleet.line()
+            screen.panel(up_screen.panel(self.region, self.status, pids, self.began, size, tries, fleet))
 
     async def look(self) -> None:
         """Read the status document from the API."""

@@ -1,7 +1,7 @@
 """A sample's fleet as ``up`` has it: its agents among the roles, the launch of its targets, and what is said of it.
 
-What is launched is what is missing: a sample that is started again has its instances already, and their hosts start them
-anew as soon as they have told that they don't run.
+What is launched is what is missing: a sample that is started again has its instances already, and their hosts start
+them anew as soon as they have told that they don't run.
 """
 
 import contextlib
@@ -52,7 +52,7 @@ class UpFleet:
         return assembly.roles_of(self.region, AGAIN) if self.hosts else assembly.roles_of(self.region)
 
     def wait_s(self, role: str) -> float:
-        """How long a role waits for the hosts at most: a checker would find targets dead that are yet to be launched."""
+        """How long a role waits for the hosts at most: a checker would find targets dead that are yet to come."""
         return CHECKERS_WAIT_S if self.hosts and role.startswith("checker/") else 0.0
 
     def part(self) -> str:
@@ -81,8 +81,8 @@ class UpFleet:
 
     def launch(self) -> None:
         """Launch what a pool lacks, once: each pool's launch of this run has one key. Raises a ``PortError``."""
-        from fencepost.cli.fleet.asking import post
         from fencepost.cli.flags import author
+        from fencepost.cli.fleet.asking import post
 
         wanted = Counter(host.pool for host in self.hosts)
         wanted.subtract(each.pool for each in self.seen[1] if each.state not in OVER)
@@ -96,17 +96,23 @@ class UpFleet:
                     2 * SECOND,
                 )
 
-    def line(self, *, news: bool) -> str:
-        """One line for the panel, "" without a fleet. Blocks for a moment where what is known is old."""
-        if not self.hosts:
-            return ""
-        if news or time.monotonic() - self.looked > LOOK_EACH_S:
+    def refresh(self, *, news: bool) -> None:
+        """Read again what is old, or may be. Blocks for a moment."""
+        if self.hosts and (news or time.monotonic() - self.looked > LOOK_EACH_S):
             with contextlib.suppress(PortError):
                 self.look()
-        leases, states = Counter(each.lease for each in self.seen[0]), Counter(each.state for each in self.seen[1])
-        for over in OVER:
-            del states[over]
-        parts = [counted(len(self.hosts), "agent")]
-        parts += [f"{count} lease{'' if count == 1 else 's'} {word}" for word, count in sorted(leases.items())]
-        parts += [f"{counted(count, 'instance')} {word}" for word, count in sorted(states.items())]
-        return f" FLEET  {', '.join(parts)}"
+
+    def line(self) -> str:
+        """One line for the panel; "" without a fleet, or before anything is known."""
+        if not self.seen[0]:
+            return ""
+        leases = Counter(each.lease for each in self.seen[0])
+        states = Counter(each.state for each in self.seen[1] if each.state not in OVER)
+        said = [f"{counted(len(self.seen[0]), 'host')}, leases: {listed(leases)}"]
+        said += [f"instances: {listed(states)}"] if states else []
+        return f" FLEET  {'; '.join(said)}"
+
+
+def listed(counts: Counter[str]) -> str:
+    """How many of each."""
+    return ", ".join(f"{count} {word}" for word, count in sorted(counts.items()))

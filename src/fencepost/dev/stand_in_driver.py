@@ -51,7 +51,9 @@ class StandInDriver:
         command = filled(instance)
         wanted = (*PROGRAM, self.host.address, str(self.port))
         if command[1:] != wanted:
-            hint = f'the sample\'s own:  command = ["python3", "{PROGRAM[0]}", "{PROGRAM[1]}", "{{address}}", "{{port}}"]'
+            hint = (
+                f'the sample\'s own:  command = ["python3", "{PROGRAM[0]}", "{PROGRAM[1]}", "{{address}}", "{{port}}"]'
+            )
             raise Refused("hosts of a sample run stand-ins for its targets only", where=instance.id, hint=hint)
         answer = await self._ask("start", instance.id)
         if answer[0] != "started":

@@ -5,9 +5,10 @@ pair of sockets made before either was forked. The supervisor forks a stand-in a
 megabytes and no interpreter's start, and tells the agent when it ends. Whoever kills the supervisor kills the whole
 sample: that is the power failure of all its machines at once.
 
-What is said, one JSON array a packet: ``["start", id]``, ``["stop", id]`` and ``["running"]``, answered by ``["started",
-id]`` or ``["refused", id]``, ``["ended", id]`` and ``["running", id]`` (``""`` for nothing). ``ended`` also comes unasked. As soon as every host runs what
-it is to run, the supervisor starts what waited for that: checkers, which would find targets dead that are yet to come.
+What is said, one JSON array a packet: ``["running"]``, ``["start", ID]``, ``["stop", ID]`` and ``["kill", ID]``;
+answered by ``["running", ID]`` ("" for nothing), ``["started", ID]`` or ``["refused", ID]``, and ``["ended", ID]``,
+which also comes unasked. As soon as every host runs what it is to run, the supervisor starts what waited for that:
+checkers, which would find targets dead that are yet to come.
 """
 
 import contextlib
@@ -16,10 +17,10 @@ import os
 import signal
 import socket
 from collections.abc import Collection, Sequence
+from typing import Protocol
 
 from msgspec import Struct
 
-from fencepost.roles.supervisor import Supervisor, send
 from fencepost.settings import Region
 
 PACKET_BYTES = 4096
@@ -50,6 +51,22 @@ def stand_in_hosts(region: Region) -> tuple[StandInHost, ...]:
     return tuple(found)
 
 
+class Caller(Protocol):
+    """The supervisor, as far as it is asked here."""
+
+    def call(self, name: str) -> bool:
+        """Start a process that is on call; whether it runs now."""
+        ...
+
+    def pid_of(self, name: str) -> int:
+        """A process's pid; 0 while it doesn't run."""
+        ...
+
+    def hurry(self) -> None:
+        """Start what waited for others."""
+        ...
+
+
 class Line(Struct):
     """The two ends of one host's line, and the attempt that its process is, "" while it runs none."""
 
@@ -76,7 +93,7 @@ class HostCalls:
         """What is to be watched."""
         return tuple(self._by_fd)
 
-    def heard(self, fd: int, supervisor: Supervisor) -> None:
+    def heard(self, fd: int, supervisor: Caller) -> None:
         """An agent asks for something."""
         line = self._by_fd[fd]
         try:
@@ -96,12 +113,13 @@ class HostCalls:
             case ["start", str() as id_]:
                 tell(line.supervisor, "refused", id_)
             case ["stop" | "kill" as how, str() as id_]:
-                child = supervisor.child(line.host.process)
-                if child is None or not child.pid or line.attempt != id_:
+                pid = supervisor.pid_of(line.host.process)
+                if not pid or line.attempt != id_:
                     tell(line.supervisor, "ended", id_)
                     return
-                send(child.pid, signal.SIGTERM if how == "stop" else signal.SIGKILL)
-                send(child.pid, signal.SIGCONT)
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGTERM if how == "stop" else signal.SIGKILL)
+                    os.kill(pid, signal.SIGCONT)
 
     def ended(self, name: str) -> None:
         """An instance's process has ended."""

@@ -207,6 +207,11 @@ class Supervisor:
         child.due = math.inf  # whoever called hears of it, and calls again
         return bool(child.pid)
 
+    def pid_of(self, name: str) -> int:
+        """A process's pid; 0 while it doesn't run."""
+        child = self.child(name)
+        return child.pid if child is not None else 0
+
     def hurry(self) -> None:
         """What waited for others needn't any more."""
         for child in self.children:

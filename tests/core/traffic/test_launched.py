@@ -313,7 +313,7 @@ def test_whatever_the_rows_say_nobody_is_emptied_and_removal_stays_bounded(
 
 
 def test_a_listed_address_serves_from_the_start_but_not_while_its_host_has_lapsed() -> None:
-    """The file's word is the owner's, and its probes judge it; what a lapsed host runs may be cut off, listed or not."""
+    """The file's word is the owner's, and its probes judge it; a lapsed host may be cut off all the same."""
     world = FleetPool(0)
     world.static = tuple(Target(f"10.1.0.{n + 1}", "abc"[n % 3]) for n in range(6))
     world.run(5)
