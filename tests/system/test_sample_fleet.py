@@ -74,8 +74,8 @@ def test_an_address_leaves_when_its_hosts_lease_lapses_though_it_answers(region:
     instance = region.pid("target/127.0.3.2")
     region.signal("agent/c2", signal.SIGSTOP)
     try:
-        region.until(lambda: "127.0.3.2" not in region.addresses(NAME), 20, "the address leaves")
-        assert fleet(region, "hosts")["c2"]["lease"] == "lapsed"
+        region.until(lambda: fleet(region, "hosts")["c2"]["lease"] == "lapsed", 20, "its lease lapses")
+        region.until(lambda: "127.0.3.2" not in region.addresses(NAME), 10, "the address leaves")
         assert region.pid("target/127.0.3.2") == instance, "it runs on"
     finally:
         region.signal("agent/c2", signal.SIGCONT)
