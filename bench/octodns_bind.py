@@ -20,6 +20,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "contracts"))
@@ -36,6 +37,7 @@ from fencepost.adapters.dns_session import Session
 from fencepost.adapters.dns_signature import Signer
 from fencepost.core.fence import Marker
 from fencepost.core.instant import SECOND
+from fencepost.ports import PortError
 from fencepost.roles import configuration
 from fencepost.roles.process import fork
 from fencepost.settings import Region
@@ -195,21 +197,20 @@ def enactor(region: Region, folder: Path, zone: str) -> None:
         calls = {"update": 0, "refused": 0, "read": 0}
         port = enacting.dns[DOMAIN]
         assert isinstance(port, Rfc2136Dns)
-        update, take = port._session.update, port._session.take
+        updates, take = port._session.updates, port._session.take
 
-        async def counted(message: bytes, doing: str) -> int:
-            calls["update"] += 1
-            rcode = await update(message, doing)
-            if rcode == 0:
-                sent.append(message)
-            calls["refused"] += rcode != 0
-            return rcode
+        async def counted(messages: Sequence[bytes], doing: Sequence[str]) -> list[int | PortError]:
+            rcodes = await updates(messages, doing)
+            calls["update"] += len(messages)
+            calls["refused"] += sum(rcode != 0 for rcode in rcodes)
+            sent.extend(message for message, rcode in zip(messages, rcodes, strict=True) if rcode == 0)
+            return rcodes
 
         async def taken(*words):  # type: ignore[no-untyped-def]
             calls["read"] += 1
             return await take(*words)
 
-        port._session.update, port._session.take = counted, taken  # type: ignore[method-assign]
+        port._session.updates, port._session.take = counted, taken  # type: ignore[method-assign]
         while True:
             await enacting.idle()
             if enacting.hands.head is not None and not len(enacting.hands.dirty):

@@ -34,6 +34,10 @@ class Connection:
         self._writer.write(len(message).to_bytes(2, "big") + message)
         await self._writer.drain()
 
+    def put(self, message: bytes) -> None:
+        """Send one message without waiting for the other side to take it: for a few at once, since all are kept."""
+        self._writer.write(len(message).to_bytes(2, "big") + message)
+
     async def receive(self) -> bytes:
         """The next message. Raises ``EOFError`` if the connection ends before its end, ``OSError``."""
         size = int.from_bytes(await self._reader.readexactly(2), "big")

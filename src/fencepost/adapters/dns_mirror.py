@@ -16,7 +16,7 @@ changes at such a name puts the endpoint's Live together anew. An endpoint witho
 
 import re
 import socket
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from ipaddress import IPv6Address
 
 from msgspec.structs import replace
@@ -31,6 +31,9 @@ _TYPES = frozenset((A, AAAA, TXT, CNAME, NS))
 _TYPE_NAMES = {CNAME: "CNAME", NS: "NS"}
 _MARKER = b"\x0a" + MARKER_LABEL.encode()
 _WILDCARD = b"\x09" + WILDCARD_LABEL.encode()
+_TURNED = (_MARKER, _WILDCARD, b"\x01*")
+"""Below the marker's label these stand for something else than alone (or for nothing)."""
+_NOTHING = Live("")
 _CACHED_MAX = 4096
 _ODD = re.compile(rb"[^a-z0-9_*-]")
 _ESCAPE = re.compile(rb"\\([0-9]{3})")
@@ -55,33 +58,36 @@ class Parts:
         self.ttl_aaaa = 0
         self.ttl_srv = 0
 
-    def add(self, rtype: int, ttl: int, data: bytes) -> None:
-        """One more record; one that stands already only brings its TTL (RFC 2181 section 5)."""
+    def add(self, rtype: int, ttl: int, records: Sequence[bytes]) -> None:
+        """More records of one type; one that stands already only brings its TTL (RFC 2181 section 5)."""
         if rtype == A:
             self.ttl_a = ttl
-            _put(self.a, data)
         elif rtype == AAAA:
             self.ttl_aaaa = ttl
-            _put(self.aaaa, data)
-        elif rtype == TXT:
-            _put(self.txt, data)
         elif rtype == SRV:
             self.ttl_srv = ttl
-            _put(self.srv, data)
-        elif (rtype, data) not in self.other:
-            self.other.append((rtype, data))
+        elif rtype in _TYPE_NAMES:
+            self.other += [(rtype, data) for data in dict.fromkeys(records) if (rtype, data) not in self.other]
+            return
+        stands = self._of(rtype)
+        stands += [data for data in dict.fromkeys(records) if data not in stands] if stands else dict.fromkeys(records)
 
-    def remove(self, rtype: int, data: bytes) -> None:
-        """One record less. Raises :class:`OutOfStep` if it wasn't there."""
+    def remove(self, rtype: int, records: Sequence[bytes]) -> None:
+        """Records of one type less. Raises :class:`OutOfStep` if one wasn't there."""
         try:
             if rtype in _TYPE_NAMES:
-                self.other.remove((rtype, data))
-            elif rtype == SRV:
-                self.srv.remove(data)
-            else:
-                (self.a if rtype == A else self.aaaa if rtype == AAAA else self.txt).remove(data)
+                for data in records:
+                    self.other.remove((rtype, data))
+                return
+            stands = self._of(rtype)
+            for data in records:
+                stands.remove(data)
         except ValueError:
             raise OutOfStep from None
+
+    def _of(self, rtype: int) -> list[bytes]:
+        """The list that holds records of a type."""
+        return self.a if rtype == A else self.aaaa if rtype == AAAA else self.srv if rtype == SRV else self.txt
 
 
 class Mirror:
@@ -139,8 +145,15 @@ class Mirror:
         except ValueError:
             return None
 
-    def take(self, owner: bytes, records: Iterable[tuple[int, int, bytes]]) -> None:
-        """Add the records (type, TTL, data) of one owner to what the mirror holds: a piece of a whole transfer."""
+    @staticmethod
+    def together(one: bytes, other: bytes) -> bool:
+        """Whether two owners are surely an endpoint's and its marker's. False says nothing."""
+        if one.startswith(_MARKER):
+            one, other = other, one
+        return other.startswith(_MARKER) and other[len(_MARKER) :] == one and not one.startswith(_TURNED)
+
+    def take(self, owner: bytes, records: Iterable[tuple[int, int, Sequence[bytes]]]) -> None:
+        """Add records (type, TTL, data of each) of one owner to what the mirror holds: a piece of a whole transfer."""
         name = self.endpoint(owner)
         if name is None:
             return
@@ -157,7 +170,9 @@ class Mirror:
 
     def parts(self, name: str) -> Parts:
         """What stands at an endpoint, taken apart."""
-        live, parts = self.lives.get(name) or Live(name), Parts()
+        live, parts = self.lives.get(name), Parts()
+        if live is None:
+            live = _NOTHING
         if isinstance(live.marker, Marker):
             parts.txt = [join_strings(live.marker.encode())]
         elif live.marker is not None:
@@ -283,13 +298,13 @@ class Mirror:
         """Canonical text in numeric order. Endpoints of one pool share one tuple."""
         if not packed:
             return ()
-        packed.sort()
         key = tuple(packed)
         found = self._texts.get(key)
         if found is None:
-            found = tuple([_text(data, 4 if four else 16) for data in packed])
+            ordered = tuple(sorted(packed))
+            found = self._texts.get(ordered) or tuple([_text(data, 4 if four else 16) for data in ordered])
             if len(self._texts) < _CACHED_MAX:
-                self._texts[key] = found
+                self._texts[key] = self._texts[ordered] = found
         return found
 
 

@@ -10,7 +10,7 @@ names something of another domain a server answers NOTZONE (RFC 2136 section 3.4
 import asyncio
 import logging
 import time
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 
 from msgspec import structs
@@ -19,13 +19,14 @@ from fencepost.core.effects import Commit, Compare, Effect, Findings, ReadDns, R
 from fencepost.core.events import Changed, Committed, Compared, DnsRead, Event, RowsRead, Woke
 from fencepost.core.fence import Marker
 from fencepost.core.instant import MILLISECOND, SECOND, Duration, Instant
-from fencepost.core.judge import Pair, Remembered, remember, same
+from fencepost.core.judge import Pair, Remembered, remember, same, stale
 from fencepost.core.names import longest_domain
 from fencepost.core.record_set import record_digest
 from fencepost.core.store import Head, Row
 from fencepost.core.traffic.dns_enactor import DnsEnactor, EnactorSettings
+from fencepost.core.traffic.room import transactions
 from fencepost.core.zone import Batch, Change, Live, withdraws
-from fencepost.ports import DnsPort, Enacted, HistoryRow, Misconfigured, PortError, Refused, StorePort
+from fencepost.ports import DnsPort, Enacted, HistoryRow, Misconfigured, Pipelining, PortError, ReadingBack, Refused, StorePort
 from fencepost.roles.history import tell
 from fencepost.roles.local_file import LocalFile
 from fencepost.roles.loop import Condition, Drill, drive, first_of
@@ -110,8 +111,14 @@ class EnactorHands:
                 raise TypeError(f"an enactor doesn't ask for {type(effect).__name__}")
 
     async def read_dns(self) -> Event:
-        """Bring the mirror of DNS up to date, and learn why refused writes were refused."""
-        changed = await self.dns.read()
+        """Bring the mirror of DNS up to date, and learn why refused writes were refused.
+
+        A commit that has just been read back did the first already, as of after it: asking again would only bring what
+        others wrote in these milliseconds, and the next write is fenced against that anyhow.
+        """
+        changed = self.dns.read_back() if isinstance(self.dns, ReadingBack) else None
+        if changed is None:
+            changed = await self.dns.read()
         before, self.read_at = self.read_at, time.time_ns()
         for name in filter(self.ours, changed):
             self.dirty.add(name)
@@ -213,6 +220,8 @@ class EnactorHands:
 
     async def pair(self, live: Live, row: Row | None) -> Pair:
         """One endpoint with all that its judge may ask about it."""
+        if row is not None and plain(live, row):
+            return Pair(live, row)
         known = self.file.recall(live.name)
         ours: set[str] = set()
         if live.marker is None and not live.empty:
@@ -269,23 +278,42 @@ class EnactorHands:
         await tell(self.store, news)
 
     async def commit(self, batch: Batch) -> Event:
-        """One transaction; afterwards each of its endpoints is looked at again."""
+        """The decider's commit, in one transaction or several; afterwards each endpoint is looked at again.
+
+        Several stand or fall each by itself. What applied is done whatever became of the rest, of which the decider is
+        told: it reads again, and judges by what it finds.
+        """
         self.dirty.update(change.name for change in batch)
         began = time.time_ns()
         self.complaint = ("", "")
-        try:
-            applied = await self.dns.commit(batch)
-        except (Refused, Misconfigured) as error:
-            if len(batch) == 1:  # the decider is only told that it was refused; people need the provider's own words
-                self.complaint = (batch[0].name, error.what)
-            raise
-        if not applied:
-            self.refused = {change.name: change for change in batch}
-            return Changed()
-        await self.enacted(batch, began)
-        return Committed()
+        parts = transactions(batch, self.settings.room) if self.settings.at_once > 1 else (batch,)
+        outcomes = await self.outcomes(parts)
+        applied = [change for part, outcome in zip(parts, outcomes, strict=True) if outcome is True for change in part]
+        if applied:
+            await self.enacted(applied, began)
+        changed = [change for part, outcome in zip(parts, outcomes, strict=True) if outcome is False for change in part]
+        self.refused = {change.name: change for change in changed}
+        for outcome in outcomes:
+            if isinstance(outcome, PortError):
+                if len(batch) == 1 and isinstance(outcome, (Refused, Misconfigured)):
+                    # The decider is only told that it was refused; people need the provider's own words.
+                    self.complaint = (batch[0].name, outcome.what)
+                raise outcome
+        return Changed() if changed else Committed()
 
-    async def enacted(self, batch: Batch, began: Instant) -> None:
+    async def outcomes(self, parts: Sequence[Batch]) -> Sequence[bool | PortError]:
+        """What became of each transaction."""
+        if len(parts) > 1 and isinstance(self.dns, Pipelining):
+            return await self.dns.commit_each(parts)
+        found: list[bool | PortError] = []
+        for part in parts:
+            try:
+                found.append(await self.dns.commit(part))
+            except PortError as error:
+                found.append(error)
+        return found
+
+    async def enacted(self, batch: Sequence[Change], began: Instant) -> None:
         """Make known who enacted what. It has happened whether or not this can be written down."""
         now = time.time_ns()
         self.file.keep(
@@ -348,6 +376,13 @@ class EnactorHands:
             if whole is not None:
                 known.append((name, whole))
         self.file.keep(known)
+
+
+def plain(live: Live, row: Row) -> bool:
+    """Whether the row alone decides, so that nothing has to be looked up: it goes over an older marker, or nothing."""
+    if live.marker is None:
+        return live.empty and not row.contested
+    return isinstance(live.marker, Marker) and stale(live.marker, row) and not row.contested
 
 
 def empty_for(looked: Instant, seen: Instant, now: Instant) -> str:

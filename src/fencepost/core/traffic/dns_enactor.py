@@ -34,8 +34,9 @@ ELSEWHERE = 3
 class EnactorSettings(Struct, frozen=True, gc=False):
     """Who the enactor is and how it goes about it.
 
-    ``name`` and ``owner`` appear in history and markers; ``batch`` is the most endpoints a transaction, ``room`` what
-    else it holds (RFC 2136 over TCP takes 64 KiB, signature included); ``idle`` the longest sleep between passes;
+    ``name`` and ``owner`` appear in history and markers; ``batch`` is the most endpoints a commit, ``room`` what else a
+    transaction holds (RFC 2136 over TCP takes 64 KiB, signature included); a commit is so much ``at_once`` times over,
+    where the port sends several transactions before the first is answered; ``idle`` the longest sleep between passes;
     ``retry`` the first wait after a failure and ``retry_most`` the longest; ``misconfigured`` the wait when only a
     person can help. ``cursor`` is where the first pass starts, so that three enactors don't begin at the same endpoint.
     """
@@ -44,6 +45,7 @@ class EnactorSettings(Struct, frozen=True, gc=False):
     owner: str
     batch: int = 200
     room: Room = Room()
+    at_once: int = 1
     idle: Duration = SECOND
     retry: Duration = 50 * MILLISECOND
     retry_most: Duration = 2 * SECOND
@@ -101,7 +103,7 @@ class DnsEnactor(Struct, gc=False):
                     found.append((pair.live.name, judgement.kind.value, judgement.why))
                 continue
             load += load_of(change, self.settings.room)
-            if changes and not self.settings.room.holds(load):
+            if changes and not self.settings.room.holds(load, self.settings.at_once):
                 break
             changes.append(change)
         findings: tuple[Effect, ...] = (Findings(tuple(found)),) if found else ()

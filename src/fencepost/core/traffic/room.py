@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from fencepost.core.fence import Foreign, Marker
 from fencepost.core.service import HOST_LABEL_MAX, claimed
-from fencepost.core.zone import Change
+from fencepost.core.zone import Batch, Change
 
 SERVICE_MAX = len("_") + 15 + len("._sctp") + 2
 """Bytes of a service's two labels (RFC 6335 section 5.1 gives its name 15 characters)."""
@@ -30,12 +30,12 @@ class Room(Struct, frozen=True, gc=False):
     per_set: int = 0
     text: int = 0
 
-    def holds(self, load: "Load") -> bool:
-        """Whether this much fits."""
+    def holds(self, load: "Load", times: int = 1) -> bool:
+        """Whether this much fits, ``times`` over."""
         return (
-            (not self.octets or load.octets <= self.octets)
-            and (not self.records or load.records <= self.records)
-            and (not self.characters or load.characters <= self.characters)
+            (not self.octets or load.octets <= times * self.octets)
+            and (not self.records or load.records <= times * self.records)
+            and (not self.characters or load.characters <= times * self.characters)
         )
 
 
@@ -71,6 +71,19 @@ def load_of(change: Change, room: Room = EVERYTHING) -> Load:
         len(addresses) + old_records + new_records,
         sum(map(len, addresses)) + old_characters + new_characters,
     )
+
+
+def transactions(batch: Batch, room: Room) -> tuple[Batch, ...]:
+    """A batch cut, in its order, into pieces that each fit one transaction; one change that doesn't stands alone."""
+    found: list[Batch] = []
+    begun, load = 0, Load()
+    for at, change in enumerate(batch):
+        more = load_of(change, room)
+        load += more
+        if at > begun and (at - begun >= room.endpoints > 0 or not room.holds(load)):
+            found.append(batch[begun:at])
+            begun, load = at, more
+    return (*found, batch[begun:])
 
 
 def wire_size(change: Change) -> int:
