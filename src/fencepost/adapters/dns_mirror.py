@@ -23,7 +23,7 @@ from msgspec.structs import replace
 
 from fencepost.core.dns_numbers import AAAA, CNAME, NS, SRV, TXT, A, Malformed, join_strings, split_strings
 from fencepost.core.fence import Foreign, Marker
-from fencepost.core.names import MARKER_LABEL, WILDCARD_LABEL, normalise
+from fencepost.core.names import MARKER_LABEL, NAME_MAX, WILDCARD_LABEL, normalise
 from fencepost.core.service import Host, Pointer, Service, claimed, concerned, endpoint_beside, label_of
 from fencepost.core.zone import Live
 
@@ -34,6 +34,7 @@ _WILDCARD = b"\x09" + WILDCARD_LABEL.encode()
 _TURNED = (_MARKER, _WILDCARD, b"\x01*")
 """Below the marker's label these stand for something else than alone (or for nothing)."""
 _NOTHING = Live("")
+_LABEL = re.compile(rb"[a-z0-9_-]+|\*")
 _CACHED_MAX = 4096
 _ODD = re.compile(rb"[^a-z0-9_*-]")
 _ESCAPE = re.compile(rb"\\([0-9]{3})")
@@ -70,7 +71,9 @@ class Parts:
             self.other += [(rtype, data) for data in dict.fromkeys(records) if (rtype, data) not in self.other]
             return
         stands = self._of(rtype)
-        stands += [data for data in dict.fromkeys(records) if data not in stands] if stands else dict.fromkeys(records)
+        if stands or len(records) > 1:
+            records = [data for data in dict.fromkeys(records) if data not in stands]
+        stands += records
 
     def remove(self, rtype: int, records: Sequence[bytes]) -> None:
         """Records of one type less. Raises :class:`OutOfStep` if one wasn't there."""
@@ -129,6 +132,8 @@ class Mirror:
         if not owner.endswith(self._suffix):
             return None
         head = owner[: -len(self._suffix)]
+        if head and head[0] == len(head) - 1 and _LABEL.fullmatch(head, 1) and len(owner) <= NAME_MAX + 2:
+            return f"{head[1:].decode()}.{self.domain}"  # as most names are: one label below the domain, and plain
         labels, at = [], 0
         while at < len(head):
             end = at + 1 + head[at]
@@ -171,8 +176,9 @@ class Mirror:
     def parts(self, name: str) -> Parts:
         """What stands at an endpoint, taken apart."""
         live, parts = self.lives.get(name), Parts()
-        if live is None:
-            live = _NOTHING
+        if live is None and not self.services and not self._others:
+            return parts
+        live = live or _NOTHING
         if isinstance(live.marker, Marker):
             parts.txt = [join_strings(live.marker.encode())]
         elif live.marker is not None:
@@ -195,19 +201,21 @@ class Mirror:
         before = self.lives.get(name)
         marker = self._marker(parts.txt)
         a, aaaa = self._addresses(parts.a, four=True), self._addresses(parts.aaaa, four=False)
-        other = tuple(sorted({_TYPE_NAMES[rtype] for rtype, _ in parts.other}))
-        self._uneven.pop(name, None)
-        self._others.pop(name, None)
+        other = tuple(sorted({_TYPE_NAMES[rtype] for rtype, _ in parts.other})) if parts.other else ()
+        if self._uneven or self._others:
+            self._uneven.pop(name, None)
+            self._others.pop(name, None)
         if parts.other:
             self._others[name] = tuple(parts.other)
         live = self._with_beside(self._even(name, marker, a, aaaa, parts, other))
-        if live == Live(name):
+        nothing = marker is None and not a and not aaaa and not other and live == Live(name)
+        if nothing:
             self.lives.pop(name, None)
         else:
             self.lives[name] = live
         if name.startswith(("_", "a-", "aaaa-")) and (endpoint := endpoint_beside(name)) is not None:
             self._stands_beside(endpoint, name[: -len(endpoint) - 1], parts, other)
-        return live != (before or Live(name))
+        return not nothing if before is None else live != before
 
     def _even(
         self,
