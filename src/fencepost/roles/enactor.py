@@ -19,6 +19,7 @@ from fencepost.core.effects import Commit, Compare, Effect, Findings, ReadDns, R
 from fencepost.core.events import Changed, Committed, Compared, DnsRead, Event, RowsRead, Woke
 from fencepost.core.fence import Marker
 from fencepost.core.instant import MILLISECOND, SECOND, Duration, Instant
+from fencepost.core.jitter import jitter
 from fencepost.core.judge import Pair, Remembered, remember, same, stale
 from fencepost.core.names import longest_domain
 from fencepost.core.record_set import record_digest
@@ -79,6 +80,8 @@ class EnactorHands:
         self.told: dict[str, tuple[str, str]] = {}
         self.over = False
         self.refused: dict[str, Change] = {}
+        self.met = False
+        self.meetings = 0
         self.complaint = ("", "")
         self.read_at: Instant = 0
         self.condition = condition
@@ -181,10 +184,11 @@ class EnactorHands:
     async def compare(self, effect: Compare) -> Compared:
         """Endpoints that may need something.
 
-        First what follows the cursor. Those that are as they should be are settled.
+        First what follows the cursor, or after a refusal something else. Those that are as they should be are settled.
         """
         pairs: list[Pair] = []
-        for at, name in enumerate(self.dirty.after(effect.cursor, time.monotonic_ns())):
+        cursor = self.elsewhere() if self.met and len(self.dirty) > effect.limit else effect.cursor
+        for at, name in enumerate(self.dirty.after(cursor, time.monotonic_ns())):
             if at % CHUNK == CHUNK - 1:
                 await asyncio.sleep(0)
             live = self.dns.live(name)
@@ -205,6 +209,11 @@ class EnactorHands:
             if len(pairs) >= effect.limit:
                 return Compared(tuple(pairs), more=len(self.dirty) > len(pairs))
         return Compared(tuple(pairs))
+
+    def elsewhere(self) -> str:
+        """Where to go on after a refusal: mostly another enactor is at work there, and would be met again and again."""
+        self.met, self.meetings = False, self.meetings + 1
+        return self.dirty.before_one(lambda count: jitter(count, self.settings.name, self.meetings))
 
     def settled(self, live: Live, row: Row) -> bool:
         """Whether the judge would say DONE: the quick way for the many that need nothing."""
@@ -293,6 +302,7 @@ class EnactorHands:
             await self.enacted(applied, began)
         changed = [change for part, outcome in zip(parts, outcomes, strict=True) if outcome is False for change in part]
         self.refused = {change.name: change for change in changed}
+        self.met = bool(changed)
         for outcome in outcomes:
             if isinstance(outcome, PortError):
                 if len(batch) == 1 and isinstance(outcome, (Refused, Misconfigured)):
