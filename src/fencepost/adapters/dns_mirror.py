@@ -71,9 +71,10 @@ class Parts:
             self.other += [(rtype, data) for data in dict.fromkeys(records) if (rtype, data) not in self.other]
             return
         stands = self._of(rtype)
-        if stands or len(records) > 1:
-            records = [data for data in dict.fromkeys(records) if data not in stands]
-        stands += records
+        if stands:
+            stands += [data for data in dict.fromkeys(records) if data not in stands]
+        else:
+            stands += records if len(records) == 1 else dict.fromkeys(records)
 
     def remove(self, rtype: int, records: Sequence[bytes]) -> None:
         """Records of one type less. Raises :class:`OutOfStep` if one wasn't there."""
@@ -108,6 +109,7 @@ class Mirror:
         self._others: dict[str, tuple[tuple[int, bytes], ...]] = {}
         self._suffix = b"".join(bytes((len(label),)) + label.encode() for label in domain.split(".")) + b"\0"
         self._words: dict[str, str] = {}
+        self._markers: dict[bytes, Marker] = {}
         self._texts: dict[tuple[bytes, ...], tuple[str, ...]] = {}
 
     def wanted(self, owner: bytes, rtype: int) -> bool:
@@ -282,25 +284,32 @@ class Mirror:
         if not records:
             return None
         if len(records) == 1:
-            found = self._parsed(split_strings(records[0]))
+            found = self._parsed(records[0])
             if found is not None:
                 return found
         raw = tuple(sorted(split_strings(record) for record in records))
         owners = [found.owner for strings in raw if (found := Marker.parse(strings)) and found.owner != self.owner]
         return Foreign(owners[0] if owners else "", raw)
 
-    def _parsed(self, strings: tuple[bytes, ...]) -> Marker | None:
-        """The marker, with the words that thousands share kept once."""
-        found = Marker.parse(strings)
+    def _parsed(self, record: bytes) -> Marker | None:
+        """The marker in a record. Endpoints of one plan and pool share one; of others, at least the words."""
+        made = self._markers.get(record)
+        if made is not None:
+            return made
+        found = Marker.parse(split_strings(record))
         if found is None:
             return None
         words = self._words
         if len(words) > _CACHED_MAX:
             words.clear()
-        return Marker(
+        made = Marker(
             words.setdefault(found.owner, found.owner), words.setdefault(found.store, found.store), found.generation,
             found.digest, found.writes, found.hold, found.content,
         )  # fmt: skip
+        if len(self._markers) > _CACHED_MAX:
+            self._markers.clear()
+        self._markers[record] = made
+        return made
 
     def _addresses(self, packed: list[bytes], *, four: bool) -> tuple[str, ...]:
         """Canonical text in numeric order. Endpoints of one pool share one tuple."""

@@ -190,7 +190,9 @@ class Rfc2136Dns:
             except PortError as error:
                 outcomes[at] = error
         if messages:
-            answers = await self._session.updates(list(messages.values()), [self._doing(batches[at]) for at in messages])
+            answers = await self._session.updates(
+                list(messages.values()), [self._doing(batches[at]) for at in messages]
+            )
             outcomes |= zip(messages, answers, strict=True)
         return [outcomes[at] for at in range(len(batches))]
 

@@ -27,7 +27,17 @@ from fencepost.core.store import Head, Row
 from fencepost.core.traffic.dns_enactor import DnsEnactor, EnactorSettings
 from fencepost.core.traffic.room import transactions
 from fencepost.core.zone import Batch, Change, Live, withdraws
-from fencepost.ports import DnsPort, Enacted, HistoryRow, Misconfigured, Pipelining, PortError, ReadingBack, Refused, StorePort
+from fencepost.ports import (
+    DnsPort,
+    Enacted,
+    HistoryRow,
+    Misconfigured,
+    Pipelining,
+    PortError,
+    ReadingBack,
+    Refused,
+    StorePort,
+)
 from fencepost.roles.history import tell
 from fencepost.roles.local_file import LocalFile
 from fencepost.roles.loop import Condition, Drill, drive, first_of
