@@ -281,10 +281,11 @@ class Session:
             try:
                 if len(message) > MESSAGE_MAX:
                     size = f"the update takes {len(message):,} bytes; a message holds {MESSAGE_MAX:,}"
-                    raise Refused(size, where=told)
-                if answer is None and lost is not None:
-                    raise lost
-                found.append(await self._updated(answer or b"", message, mac, told))
+                    found.append(Refused(size, where=told))
+                elif answer is None and lost is not None:
+                    found.append(lost)
+                else:
+                    found.append(await self._updated(answer or b"", message, mac, told))
             except PortError as error:
                 found.append(error)
         return found
@@ -296,16 +297,17 @@ class Session:
         try:
             for message in signed:
                 connection.put(message)
-            while len(answers) < len(wanted):
+            while wanted:
                 async with asyncio.timeout(self._timeout_s):
                     answer = await connection.receive()
-                if answer[:2] not in wanted or answer[:2] in answers:
+                if answer[:2] not in wanted:
                     raise Malformed("it answers another question")
+                wanted.remove(answer[:2])
                 answers[answer[:2]] = answer
-        except BaseException:
-            self._link.drop()
-            raise
-        self._link.keep(connection)
+            self._link.keep(connection)
+        finally:
+            if wanted:
+                self._link.drop()
 
     async def _updated(self, answer: bytes, signed: bytes, mac: bytes, doing: str) -> int:
         """The response code in an update's answer.

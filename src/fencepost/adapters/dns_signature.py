@@ -1,5 +1,5 @@
-"""TSIG on messages that are bytes (RFC 8945): dnspython has the algorithms and judges whatever is odd, this module finds
-and places the record, and verifies what is as usual (our key, no error, the time right) without making objects of it.
+"""TSIG on messages that are bytes (RFC 8945): this module finds and places the record and verifies what is as usual,
+our key, no error, the time right; dnspython has the algorithms, and says what is the matter with whatever is odd.
 
 A signature covers the message's bytes as sent, so nothing needs to be parsed to be verified, except where the TSIG
 record starts: it is the last of the additional section. In a transfer the first and the last message must be signed,
@@ -148,7 +148,7 @@ class Signer:
         context.verify(signature)
         return self._begun(signature) if several else None, signature
 
-    def _begun(self, mac: bytes) -> Any:  # noqa: ANN401  dnspython's HMAC context, which has no type
+    def _begun(self, mac: bytes) -> Any:
         """A digest that begins with the signature before, if there is one (RFC 8945 section 4.3.1)."""
         context = dns.tsig.get_context(self._key)  # type: ignore[no-untyped-call]
         if mac:

@@ -18,9 +18,9 @@ from msgspec import structs
 from fencepost.core.effects import Commit, Compare, Effect, Findings, ReadDns, ReadRows, SetAside, Wake
 from fencepost.core.events import Changed, Committed, Compared, DnsRead, Event, RowsRead, Woke
 from fencepost.core.fence import Marker
-from fencepost.core.instant import MILLISECOND, SECOND, Duration, Instant
+from fencepost.core.instant import Instant
 from fencepost.core.jitter import jitter
-from fencepost.core.judge import Pair, Remembered, remember, same, stale
+from fencepost.core.judge import Pair, Remembered, plain, remember, same
 from fencepost.core.names import longest_domain
 from fencepost.core.record_set import record_digest
 from fencepost.core.store import Head, Row
@@ -38,17 +38,14 @@ from fencepost.ports import (
     Refused,
     StorePort,
 )
+from fencepost.roles.healed import healed
 from fencepost.roles.history import tell
 from fencepost.roles.local_file import LocalFile
 from fencepost.roles.loop import Condition, Drill, drive, first_of
 from fencepost.roles.unsettled import Unsettled
 from fencepost.roles.word_keeper import WordKeeper
-from fencepost.settings.units import spoken
 
 log = logging.getLogger(__name__)
-
-CLOSELY: Duration = 2 * SECOND
-"""Looks at DNS that are no further apart tell when something happened."""
 
 CHUNK = 4096
 """So many endpoints are compared before other tasks of the process get their turn."""
@@ -352,7 +349,7 @@ class EnactorHands:
             before = old.generation if isinstance(old, Marker) else None
             done.append(Enacted(change.name, marker.generation, self.settings.name, now, marker.writes))
             if before == marker.generation:
-                rows += self.healed(change, now)
+                rows += healed(change, self.settings.name, *self.emptied.pop(change.name, (0, now)), now)
             else:
                 rows.append(
                     self.history("enacted", change.name, f"{before or '-'} -> {marker.generation} in {took} ms")
@@ -362,24 +359,6 @@ class EnactorHands:
         except PortError as error:
             log.debug("enactments not stored: %s", error)
         await tell(self.store, rows)
-
-    def healed(self, change: Change, now: Instant) -> list[HistoryRow]:
-        """What another writer had done, as of when it was read (by whom isn't known), and that it is healed.
-
-        Both lines are told by the enactor that healed it, so that three that saw it tell it once.
-        """
-        marker = change.marker
-        looked, seen = self.emptied.pop(change.name, (0, now))
-        count = len(change.content.addresses)
-        did = "emptied" if change.seen.empty else "altered"
-        says = f"its marker still says gen {marker.generation}, {count} address{'' if count == 1 else 'es'}"
-        done = f"healed: gen {marker.generation}, {nth(marker.writes)} write"
-        if change.seen.empty:
-            done += f"; it was empty {empty_for(looked, seen, now)}"
-        return [
-            HistoryRow("finding", change.name, "", f"{did} by another writer; {says}", seen),
-            self.history("healed", change.name, done),
-        ]
 
     def history(self, kind: str, name: str, text: str) -> HistoryRow:
         """A line of history by this enactor."""
@@ -396,34 +375,6 @@ class EnactorHands:
             if whole is not None:
                 known.append((name, whole))
         self.file.keep(known)
-
-
-def plain(live: Live, row: Row) -> bool:
-    """Whether the row alone decides, so that nothing has to be looked up: it goes over an older marker, or nothing."""
-    if live.marker is None:
-        return live.empty and not row.contested
-    return isinstance(live.marker, Marker) and stale(live.marker, row) and not row.contested
-
-
-def empty_for(looked: Instant, seen: Instant, now: Instant) -> str:
-    """For how long a record was empty that was read whole at ``looked`` (0: never), and at ``seen`` no more.
-
-    Where DNS is watched closely (NOTIFY, or its serial each second) that is the time since it was seen; else from when
-    to when it may have been.
-    """
-    if not looked:
-        return "before this enactor looked"
-    shortest, longest = now - seen, now - looked
-    if seen - looked > CLOSELY:
-        return f"for {spoken(shortest)} to {spoken(longest)}"
-    return f"for {shortest // MILLISECOND} ms" if shortest < SECOND else f"for {spoken(shortest)}"
-
-
-def nth(number: int) -> str:
-    """An ordinal, as the first few are said."""
-    words = {1: "first", 2: "second", 3: "third", 4: "fourth", 5: "fifth"}
-    ends = "th" if 10 < number % 100 < 20 else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
-    return words.get(number, f"{number}{ends}")
 
 
 async def run_enactor(

@@ -24,7 +24,8 @@ class Provider(NamedTuple):
     """One provider. ``options`` are its own keys of text, ``secrets`` those that say where a secret is to be found.
 
     ``must`` names those of them that have to be given, each with an example. ``room`` is what one transaction holds,
-    ``at_once`` how many are under way together, ``weighted`` whether it has weighted record sets, ``srv`` whether its adapter keeps SRV records beside an endpoint.
+    ``at_once`` how many are under way together, ``weighted`` whether it has weighted record sets, ``srv`` whether its
+    adapter keeps SRV records beside an endpoint.
     """
 
     label: str
