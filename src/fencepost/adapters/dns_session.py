@@ -264,8 +264,7 @@ class Session:
     async def updates(self, messages: Sequence[bytes], doing: Sequence[str]) -> list[int | PortError]:
         """Send updates with different ids, each once, before the first is answered (RFC 7766 section 6.2.1.1).
 
-        For each its response code, or the exception: ``Unavailable`` when the outcome is unknown. They may be answered
-        in any order (section 7).
+        For each, answered in any order, its response code, or the exception: ``Unavailable`` for an unknown outcome.
         """
         found: list[int | PortError] = []
         signed = [self._signer.sign(message) for message in messages]
