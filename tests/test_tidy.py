@@ -33,6 +33,7 @@ PURE_MAY_IMPORT = {
     "itertools",
     "math",
     "msgspec",
+    "numpy",
     "operator",
     "re",
     "struct",

@@ -1,6 +1,8 @@
 """``fencepost import`` of what never ends, or would take all memory: refused in words, and soon."""
 
 import itertools
+import os
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -67,3 +69,64 @@ def test_a_transfer_that_never_ends_is_given_up(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr("dns.query.inbound_xfr", endless)
     with pytest.raises(Unavailable, match="more than 100 records"):
         transfer(Book(), DOMAIN, HostPort("127.0.0.1", 53), None, SECOND)
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("$INCLUDE /dev/zero", "$INCLUDE /dev/zero is no regular file"),
+        ('$include "/dev/zero" sub', "$INCLUDE /dev/zero is no regular file"),
+        ("$INCLUDE pipe", "$INCLUDE pipe is no regular file"),
+        ("$INCLUDE .", "$INCLUDE . is no regular file"),
+        ("$INCLUDE zone", "$INCLUDE zone goes round in circles"),
+        ("$INCLUDE link", "$INCLUDE link goes round in circles"),
+        ("$INCLUDE back", "$INCLUDE zone goes round in circles"),
+        ("$INCLUDE d0", "more than 1000 files are included in all"),
+        ("$INCLUDE missing", "missing: can't be read: no such file"),
+        ("$INCLUDE binary", "a file that it includes is not UTF-8"),
+    ],
+)
+def test_what_is_included_is_looked_at_first(line: str, says: str, tmp_path: Path) -> None:
+    """RFC 1035 section 5.1 names a file; nothing says that it is one, ends, or isn't where one has come from."""
+    (tmp_path / "zone").write_text(f"{SOA}www A 192.0.2.1\n{line}\n")
+    (tmp_path / "back").write_text("$INCLUDE zone\n")
+    (tmp_path / "link").symlink_to("zone")
+    (tmp_path / "binary").write_bytes(b"\xff\n")
+    os.mkfifo(tmp_path / "pipe")
+    for depth in range(30):
+        (tmp_path / f"d{depth}").write_text(f"$INCLUDE d{depth + 1}\n" * 2)
+    (tmp_path / "d30").write_text("")
+    done = call("import", "zonefile", "zone", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert says in done.stderr
+    if says.startswith("$INCLUDE"):
+        assert ("back:1" if line.endswith("back") else "zone:4") in done.stderr
+
+
+def test_more_is_included_than_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All files together have a bound, each as often as it is included; so has what comes through a pipe."""
+    monkeypatch.setattr("fencepost.importing.includes.BYTES_MOST", 800)
+    included = tmp_path / "half"
+    included.write_text("w A 192.0.2.1\n" * 30)
+    with pytest.raises(Misconfigured, match="more than 800 bytes are included in all"):
+        read(zonefile.read, "zone", f"{SOA}$INCLUDE {included}\n$INCLUDE {included}\n", tmp_path)
+    os.mkfifo(tmp_path / "pipe")
+    writer = threading.Thread(target=(tmp_path / "pipe").write_bytes, args=(b"; " * 600,))
+    writer.start()
+    with pytest.raises(Misconfigured, match="is too large"):
+        zonefile.read(Book(), tmp_path / "pipe")
+    writer.join()
+
+
+def test_what_is_included_is_read(tmp_path: Path) -> None:
+    """Twice, from a file and from a pipe, under another origin the second time."""
+    (tmp_path / "more").write_text("www 60 A 192.0.2.1\n")
+    text = f"{SOA}$INCLUDE {tmp_path}/more\n$INCLUDE {tmp_path}/more eu\n"
+    os.mkfifo(tmp_path / "pipe")
+    writer = threading.Thread(target=(tmp_path / "pipe").write_text, args=(text,))
+    writer.start()
+    book = Book()
+    zonefile.read(book, tmp_path / "pipe")
+    writer.join()
+    for source in (book.source(), read(zonefile.read, "zone", text, tmp_path)):
+        assert sorted(each.name for each in source.sets) == [f"www.eu.{DOMAIN}", f"www.{DOMAIN}"]

@@ -9,9 +9,11 @@ from msgspec import structs
 
 from fencepost.cli.history import event, what
 from fencepost.cli.layout import ENDLESS, cells, cropped, fitted, table
+from fencepost.cli.prove import race_lines
 from fencepost.cli.screen import problem_lines, status_lines
 from fencepost.cli.terminal import say, styled
 from fencepost.ports import HistoryRow
+from fencepost.proving.races import Race
 from fencepost.roles.status.compose import compose
 from fencepost.roles.status.document import CheckerStatus, PoolStatus, Problem, RoleStatus, Status
 from fencepost.roles.status.facts import Facts
@@ -53,6 +55,39 @@ def busy() -> Status:
         fenced=3,
         restarts=12,
     )
+
+
+def kept_open(address: str, since: str, *, stay: str = "") -> Problem:
+    """A dead target that fail open keeps."""
+    line = f"fencepost drain {address} --for 1h{stay}"
+    what = "dead, kept: fail open, 4 of 6 look dead at once"
+    return Problem("kept-by-fail-open", "refused", address, what, line, False, since)
+
+
+def test_what_fail_open_keeps_is_told_once() -> None:
+    """Forty dead targets, one line and one hint; those of which another thing is to be said have their own."""
+    many = [kept_open(f"192.0.2.{n}", f"2025-10-20T07:48:{n:02}Z") for n in range(10, 50)]
+    apart = kept_open("198.51.100.1", "2025-10-20T07:48:00Z", stay=" --confirm db")
+    (first,) = busy().problems
+    lines = problem_lines(structs.replace(busy(), problems=(*many, apart, first)))
+    assert len(lines) == 6
+    assert "192.0.2.10, 192.0.2.11, 192.0.2.12, 192.0.2.13 and 36 more: dead, kept: fail open" in lines[2]
+    assert "(since 2025-10-20 07:48:10 UTC)" in lines[2]
+    assert lines[3] == "   try      fencepost drain ADDRESS --for 1h    for each that is dead indeed"
+    assert lines[5] == "   try      fencepost drain 198.51.100.1 --for 1h --confirm db"
+    one = problem_lines(structs.replace(busy(), problems=(many[0],)))
+    assert one[1] == "   try      fencepost drain 192.0.2.10 --for 1h"
+
+
+@pytest.mark.parametrize("columns", [60, 80])
+def test_a_providers_long_refusal_wraps_under_its_beginning(columns: int) -> None:
+    """Route 53 names each record of a refused batch, in one line of hundreds of characters."""
+    one = "Tried to create resource record set [name='fencepost-prove-1.example.com.', type='A'] but it already exists"
+    race = Race("stale create", "two writers saw nothing, both create", True, f"[{', '.join([one] * 4)}]\n", "")
+    lines = [row for line in race_lines(race)[1:] for row in fitted(line, columns)]
+    assert len(lines) > 6
+    assert all(cells(row) <= columns and row.startswith(" " * 11) and row[11] != " " for row in lines)
+    assert " ".join(row.strip() for row in lines) == f"[{', '.join([one] * 4)}]"
 
 
 def rows(status: Status, columns: int) -> list[str]:

@@ -66,6 +66,14 @@ def test_explore_guards_prints_which_sets_are_enough(tmp_path: Path) -> None:
         (("explore", "--moves", "none+crash"), "none can't be joined"),
         (("explore", "--plans", "0"), "plans is 0; from 1 to 7"),
         (("simulate", "--scenario", "rase"), "did you mean 'race'?"),
+        (("simulate", "--scenario", "fleet-collapse", "--variants", "bas"), "did you mean 'base'?"),
+        (
+            ("simulate", "--scenario", "fleet-collapse", "--faults", "crash"),
+            "--faults can't be combined with --scenario",
+        ),
+        (("simulate", "--map", "--seeds", "3"), "--seeds can't be combined with --map"),
+        (("simulate", "--map", "--picture", "no/such/folder.svg"), "no/such/folder.svg: can't be written"),
+        (("simulate", "--variants", "all"), "--variants can't be combined with a walk of a region"),
         (("simulate", "--faults", "crahs"), "did you mean 'crash'?"),
         (("simulate", "--promises", "never_emty"), "did you mean 'never_empty'?"),
         (("simulate", "--seeds", "0"), "at least one walk"),
@@ -102,7 +110,9 @@ def test_simulate_judges_each_promise_and_writes_a_trace_that_comes_out_the_same
     assert again.returncode == 0, again.stderr
     assert again.stdout.startswith("HOLDS · 1 walk · first-minutes · ")
     names = [line.split()[0] for line in call("simulate", "--scenario", "list", cwd=tmp_path).stdout.splitlines()]
-    assert {"swarm", "race", "first-minutes"} <= set(names)
+    assert {"swarm", "race", "first-minutes", "fleet-collapse"} <= set(names)
+    told = call("simulate", "--scenario", "fleet-collapse", "--variants", "list", cwd=tmp_path)
+    assert {"base", "limit-halved", "cv-2"} <= {line.split()[0] for line in told.stdout.splitlines()}
 
 
 def test_a_trace_that_comes_out_otherwise_is_a_finding(tmp_path: Path) -> None:

@@ -375,25 +375,3 @@ class StoreContract:
         await store.put_config(b"one", b"")
         await asyncio.wait_for(sleeping, 10)
         await asyncio.wait_for(again.wait(3600 * SECOND), 10)
-
-    writers = 100
-    swaps = 100
-
-    @on_store
-    async def test_of_ten_thousand_swaps_each_wins_or_is_refused(self, store: StorePort) -> None:
-        """A hundred writers, a hundred swaps each: generations are unique, rise by one, and each refusal is told."""
-        done: list[Head | None] = []
-
-        async def writer(name: str) -> None:
-            for _ in range(self.swaps):
-                head = await store.head()
-                await asyncio.sleep(0)  # a store that never waits would let nobody in between
-                done.append(await store.publish(plan(head, head.number + 1, name)))
-
-        await asyncio.gather(*(writer(f"e{n}.example") for n in range(self.writers)))
-        won = [head.number for head in done if head is not None]
-        assert won == list(range(1, len(won) + 1))
-        assert len(done) == self.writers * self.swaps > len(won), "some were refused"
-        head, rows = await store.newest_rows(None)
-        assert head.number == len(won)
-        assert max(found.generation.number for found in rows) == head.number

@@ -65,6 +65,21 @@ def test_refusals_say_what_to_do(direct: CloudStage, answer: Answer, kind: type[
     direct.run(act)
 
 
+@pytest.mark.parametrize("ttl", [-1, 2**31, 2**63])
+def test_a_ttl_that_is_none_is_no_answer(direct: CloudStage, ttl: int) -> None:
+    """RFC 2181 section 8: 31 bits; an answer with more is nobody's listing."""
+
+    async def act() -> None:
+        await direct.hand(standing(NAME, 1, "192.0.2.1"))
+        for each in direct.fake.sets.values():
+            if each["type"] == "A":
+                each["ttl"] = ttl
+        with pytest.raises(Unavailable, match="makes no sense"):
+            await direct.port().read()
+
+    direct.run(act)
+
+
 @pytest.mark.parametrize("reason", [["a"], {"a": 1}, 5, None])
 def test_an_error_of_another_shape_is_told_too(direct: CloudStage, reason: object) -> None:
     """What stands between here and Google may answer in JSON of its own."""

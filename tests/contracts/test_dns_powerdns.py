@@ -25,7 +25,7 @@ from relay import Relay
 from servers import KEY_NAME, KEY_SECRET, READER, Served, powerdns
 
 from fencepost.adapters import dns_rfc2136
-from fencepost.adapters.dns_notify import Listener
+from fencepost.adapters.dns_notify import Ear, Listener
 from fencepost.adapters.dns_signature import Signer, Unverified
 from fencepost.adapters.dns_wire import name_to_wire
 from fencepost.core.zone import Live
@@ -220,9 +220,11 @@ def test_notify_is_signed_with_the_first_key_that_may_transfer(
         message = dns.message.from_wire(wire, keyring=False)
         assert message.opcode() == dns.opcode.NOTIFY
         assert str(message.keyname).rstrip(".") == keys[0]
-        ours = Listener(("127.0.0.1", 0), name_to_wire(DOMAIN), Signer(KEY_NAME, "hmac-sha256", KEY_SECRET))
+        ours = Ear(("127.0.0.1", 0))
+        signer = Signer(KEY_NAME, "hmac-sha256", KEY_SECRET)
+        ours.listeners[name_to_wire(DOMAIN)] = Listener(ours, name_to_wire(DOMAIN), signer)
         if taken:
-            assert ours._answer(wire)[:2] == wire[:2]
+            assert ours.heard(wire)[:2] == wire[:2]
         else:
             with pytest.raises(Unverified):
-                ours._answer(wire)
+                ours.heard(wire)

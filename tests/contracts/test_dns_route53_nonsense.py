@@ -91,6 +91,8 @@ def lists(page: str) -> Answer:
         lists(f"<ListResourceRecordSetsResponse {SPACE}/>"),
         lists(listed(a_set("a.example.test."), truncated=True)),
         lists(listed(a_set("a.example.test.", ttl="soon"))),
+        lists(listed(a_set("a.example.test.", ttl="2147483648"))),
+        lists(listed(a_set("a.example.test.", ttl="-1"))),
         lists(listed(a_set("a.example.test.", value=""))),
         lists(listed("<ResourceRecordSet><Type>A</Type></ResourceRecordSet>")),
         lists(listed("<ResourceRecordSet><Name>a.example.test.</Name></ResourceRecordSet>")),

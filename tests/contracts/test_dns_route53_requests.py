@@ -1,9 +1,6 @@
 """Requests to Route 53: none is sent twice that may have been carried out, all are paced, and pages are shared."""
 
 import asyncio
-import itertools
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -12,8 +9,7 @@ from route53_stage import Route53Stage, server, stage
 
 from fencepost.adapters.dns_route53 import Route53Dns
 from fencepost.adapters.dns_route53.host_cache import Shared
-from fencepost.adapters.dns_route53.pace import Pace
-from fencepost.core.instant import MILLISECOND, SECOND
+from fencepost.core.instant import SECOND
 from fencepost.core.zone import Live
 from fencepost.dev.route53 import Fault
 from fencepost.ports import Misconfigured, Refused, Unavailable
@@ -244,75 +240,6 @@ def test_a_cache_that_can_not_be_used_stops_nothing(stage: Route53Stage, tmp_pat
         assert await port.commit((change(port.live(NAME), 1, "192.0.2.1"),))
 
     stage.run(act)
-
-
-def test_turns_are_an_interval_apart_whoever_takes_them(tmp_path: Path) -> None:
-    """Two a second for the host, not for each role; a write's turn comes before the rolling scan's."""
-    first, second = (Pace(Shared(tmp_path / "route53.db"), 2.0, asyncio.sleep) for _ in range(2))
-    at = 1_000 * SECOND
-    assert first.take(at, urgent=False) == 0
-    assert second.take(at, urgent=False) == 500 * MILLISECOND
-    assert second.take(at + 400 * MILLISECOND, urgent=True) == 100 * MILLISECOND
-    assert first.take(at + 500 * MILLISECOND, urgent=False) > 0
-    assert second.take(at + 500 * MILLISECOND, urgent=True) == 0
-    assert first.take(at + 999 * MILLISECOND, urgent=False) == MILLISECOND
-    assert first.take(at + SECOND, urgent=False) == 0
-
-
-TAKER = """
-import asyncio, sys
-from pathlib import Path
-from fencepost.adapters.dns_route53 import host_cache, pace
-
-async def main():
-    taken = []
-    turns = pace.Pace(host_cache.Shared(Path(sys.argv[1])), 500.0, asyncio.sleep)
-    take = turns.take
-    def noted(at, *, urgent):
-        left = take(at, urgent=urgent)
-        if not left:
-            taken.append(at)
-        return left
-    turns.take = noted
-    for index in range(40):
-        await turns.turn(urgent=index % 2 == 0)
-    print(*taken)
-
-asyncio.run(main())
-"""
-
-
-def test_processes_take_turns_from_one_budget(tmp_path: Path) -> None:
-    """Three processes, a hundred and twenty turns: no two of them less than an interval apart."""
-    started = [
-        subprocess.Popen([sys.executable, "-c", TAKER, str(tmp_path / "route53.db")], stdout=subprocess.PIPE)
-        for _ in range(3)
-    ]
-    answers = [process.communicate(timeout=60)[0] for process in started]
-    taken = sorted(int(each) for answer in answers for each in answer.split())
-    assert len(taken) == 120
-    assert min(later - earlier for earlier, later in itertools.pairwise(taken)) >= 2 * MILLISECOND
-
-
-def test_throttling_slows_the_whole_host_and_wears_off(tmp_path: Path) -> None:
-    """The interval doubles up to sixteenfold, and creeps back with each request that is answered."""
-    first, second = (Pace(Shared(tmp_path / "route53.db"), 2.0, asyncio.sleep) for _ in range(2))
-    for _ in range(3):
-        first.was_throttled()
-    assert second.period() == 4 * SECOND
-    for _ in range(9):
-        first.was_throttled()
-    assert second.period() == 8 * SECOND
-    for _ in range(40):
-        second.went_well()
-    assert first.period() == 500 * MILLISECOND
-
-
-def test_a_clock_set_back_holds_up_nobody(tmp_path: Path) -> None:
-    """A turn taken an hour ahead was taken by a clock that was wrong."""
-    pace = Pace(Shared(tmp_path / "route53.db"), 2.0, asyncio.sleep)
-    assert pace.take(10_000 * SECOND, urgent=True) == 0
-    assert pace.take(6_400 * SECOND, urgent=True) == 0
 
 
 def test_the_stand_in_s_own_throttle_is_never_met_at_two_a_second(stage: Route53Stage) -> None:

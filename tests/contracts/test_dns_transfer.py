@@ -189,6 +189,15 @@ def test_pointers_go_backward(pointer: int) -> None:
         read_records(message, 12, 1, {})
 
 
+@pytest.mark.parametrize(("said", "taken"), [(0, 0), (1, 1), (2**31 - 1, 2**31 - 1), (2**31, 0), (2**32 - 1, 0)])
+def test_a_ttl_has_31_bits(said: int, taken: int) -> None:
+    """RFC 2181 section 8: with the most significant bit set it is treated as if the entire value was zero."""
+    head = bytes((0, 7, 0x80, 0, 0, 0, 0, 1, 0, 0, 0, 0))
+    message = head + b"\1a\0\0\1\0\1" + said.to_bytes(4, "big") + b"\0\4\1\2\3\4"
+    ((_, _, ttl, *_),), _ = read_records(message, 12, 1, {})
+    assert ttl == taken
+
+
 @given(DOMAINS, st.lists(st.lists(st.sampled_from(("192.0.2.1", "192.0.2.7", "2001:db8::1")), unique=True), min_size=3))
 @settings(max_examples=60, deadline=None)
 def test_update_as_dnspython_reads_it(domain: tuple[Live, ...], sets: list[list[str]]) -> None:

@@ -1,8 +1,8 @@
 """The emulator itself: does it decide as DynamoDB is documented to? The store's contract rests on these.
 
 What the store leans on: conditions decided one write after the other, what stands there told with a refusal, strongly
-consistent reads, sizes and pages as documented, and a restored table with an id of its own. Transactions are checked
-too, though the store uses none: whoever thinks of them finds here what can be tried without AWS.
+consistent reads, sizes and pages as documented, and a restored table with an id of its own. The fleet's
+rows lean on transactions: all or nothing, with a reason for each action, and reads of several items as of one moment.
 """
 
 import asyncio
@@ -206,6 +206,67 @@ def test_a_transaction_is_all_or_nothing_and_says_what_failed(db: Any) -> None:
         ConsistentRead=True,
     )["Items"]
     assert [item["sk"]["S"] for item in found] == [f"by {outcomes.index(True)}"]
+
+
+def test_a_transaction_tells_of_each_condition_that_failed_and_checks_without_writing(db: Any) -> None:
+    """CancellationReasons has one for each action in order; a ConditionCheck is about an item that isn't written."""
+    for name in ("one", "two", "three"):
+        db.put_item(TableName=TABLE, Item={"pk": {"S": "reasons"}, "sk": {"S": name}, "n": {"N": "1"}})
+
+    def write(*expected: int) -> list[str]:
+        conditions = [
+            {
+                "TableName": TABLE,
+                "ConditionExpression": "n = :n",
+                "ExpressionAttributeValues": {":n": {"N": str(number)}},
+            }
+            for number in expected
+        ]
+        keys = [{"pk": {"S": "reasons"}, "sk": {"S": name}} for name in ("one", "two", "three")]
+        try:
+            db.transact_write_items(
+                TransactItems=[
+                    {"ConditionCheck": {"Key": keys[0], **conditions[0]}},
+                    {"Put": {"Item": {**keys[1], "n": {"N": "2"}}, **conditions[1]}},
+                    {"Delete": {"Key": keys[2], **conditions[2]}},
+                ]
+            )
+        except ClientError as error:
+            return [reason["Code"] for reason in error.response["CancellationReasons"]]
+        return []
+
+    no, well = "ConditionalCheckFailed", "None"
+    assert write(0, 1, 0) == [no, well, no]
+    assert write(1, 0, 0) == [well, no, no]
+    assert write(1, 1, 1) == []
+    found = db.query(
+        TableName=TABLE,
+        KeyConditionExpression="pk = :pk",
+        ExpressionAttributeValues={":pk": {"S": "reasons"}},
+        ConsistentRead=True,
+    )["Items"]
+    assert [(item["sk"]["S"], item["n"]["N"]) for item in found] == [("one", "1"), ("two", "2")]
+
+
+def test_a_transactional_read_is_as_of_one_moment(db: Any) -> None:
+    """TransactGetItems: two items that are always written together are never seen apart."""
+    keys = [{"pk": {"S": "moment"}, "sk": {"S": name}} for name in ("a", "b")]
+
+    def write(number: int) -> None:
+        puts = [{"Put": {"TableName": TABLE, "Item": {**key, "n": {"N": str(number)}}}} for key in keys]
+        db.transact_write_items(TransactItems=puts)
+
+    def run(at: int) -> None:
+        for number in range(40):
+            if at == 0:
+                write(number)
+            else:
+                asked = [{"Get": {"TableName": TABLE, "Key": key}} for key in keys]
+                answers = db.transact_get_items(TransactItems=asked)["Responses"]
+                assert len({answer["Item"]["n"]["N"] for answer in answers}) == 1
+
+    write(0)
+    at_once(3, run)
 
 
 def test_a_transaction_takes_100_actions(db: Any) -> None:

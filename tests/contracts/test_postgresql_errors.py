@@ -16,6 +16,7 @@ from postgresql import PASSWORD, Server, postgresql
 from store import plan
 
 from fencepost.adapters.store_postgresql import PostgresqlStore, schema
+from fencepost.adapters.store_postgresql.address import Address
 from fencepost.core.fence import Generation
 from fencepost.core.store import Order
 from fencepost.ports import Beat, Enacted, HistoryRow, Misconfigured, PortError, Refused, Unavailable
@@ -69,6 +70,25 @@ def test_a_dsn_that_cannot_be_read_is_told_without_it(server: Server) -> None:
     """libpq's own text quotes the part it doesn't understand, which may be the password."""
     for dsn in (f"host=127.0.0.1 password {PASSWORD}", f"postgresql://user:{PASSWORD}@[half/x", f"{PASSWORD}"):
         assert isinstance(problem(dsn), Misconfigured)
+
+
+@pytest.mark.parametrize("port", ["0", "-1", "65536", "99999999999999999999", "54x2", "5432,70000"])
+def test_a_port_that_can_not_be_is_a_persons_to_mend(server: Server, port: str) -> None:
+    """libpq says so only when it connects, and without a SQLSTATE, as it says that nobody listens."""
+    dsn = server.dsn("postgres").replace(f"port={server.port}", f"port={port}")
+    assert f"port={port}" in dsn
+    found = problem(dsn)
+    assert isinstance(found, Misconfigured)
+    assert "65535" in found.hint
+    assert PASSWORD not in str(found) + found.hint
+
+
+@pytest.mark.parametrize("port", ["{}", " {} ", "{},{}"])
+def test_a_port_as_libpq_takes_it(server: Server, port: str) -> None:
+    """Of several servers, and with blanks around it."""
+    written = port.format(server.port, server.port)
+    wrong = Address(server.dsn("postgres").replace(f"port={server.port}", f"port='{written}'")).wrong
+    assert wrong is None
 
 
 def test_names_that_are_not_there_are_a_persons_to_mend(server: Server) -> None:

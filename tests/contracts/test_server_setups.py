@@ -8,19 +8,24 @@ import base64
 import re
 import shutil
 import subprocess
-from collections.abc import Callable, Iterator
+import tomllib
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+import msgspec
 import pytest
 from dns_scene import change, standing
 from free_ports import free_port
 from servers import PDNS_SCHEMA, Served, powerdns, running
 
+from fencepost.adapters import dns_rfc2136
 from fencepost.adapters.dns_rfc2136 import Rfc2136Dns, Rfc2136Settings
+from fencepost.core.instant import SECOND
 from fencepost.core.record_set import NOTHING
 from fencepost.core.zone import Live
 from fencepost.ports import Misconfigured
+from fencepost.settings.notify import places_by_zone
 
 PAGE = Path(__file__).parents[2] / "docs/start/bind-knot-powerdns.md"
 DOMAIN = "example.com"
@@ -48,11 +53,21 @@ def tool(name: str, package: str) -> str:
     return program
 
 
+def told(number: int, ports: Sequence[int]) -> str:
+    """A block of the page's section on NOTIFY, with places on this machine in it; without ports, none."""
+    text = blocks("Being told of changes")[number] if ports else ""
+    for at, port in enumerate(ports):
+        text = re.sub(rf"192\.0\.2\.{7 + at}(:| port |@)5353", rf"127.0.0.1\g<1>{port}", text)
+    assert "192.0.2" not in text
+    return text
+
+
 @contextmanager
-def bind(folder: Path) -> Iterator[int]:
+def bind(folder: Path, notify: Sequence[int] = ()) -> Iterator[int]:
     """BIND, with the page's zone."""
     program, port = tool("named", "bind9"), free_port()
     (block,) = blocks("BIND")
+    block = block.replace("};\n};", "};\n" + told(1, notify) + "};")
     (folder / "example.com.zone").write_text(ZONE)
     (folder / "key").write_text(f'key "{KEY}" {{ algorithm hmac-sha256; secret "{SECRET}"; }};\n')
     (folder / "named.conf").write_text(
@@ -65,7 +80,7 @@ def bind(folder: Path) -> Iterator[int]:
 
 
 @contextmanager
-def knot(folder: Path) -> Iterator[int]:
+def knot(folder: Path, notify: Sequence[int] = ()) -> Iterator[int]:
     """Knot, with the page's key, acl and zone."""
     program, port = tool("knotd", "knot"), free_port()
     (block,) = blocks("Knot")
@@ -74,17 +89,20 @@ def knot(folder: Path) -> Iterator[int]:
         f"server:\n  rundir: {folder}\n  listen: 127.0.0.1@{port}\nlog:\n  - target: stderr\n    any: info\n"
         f"database:\n  storage: {folder}\n  journal-db-max-size: 64M\n"
         f"template:\n  - id: default\n    storage: {folder}\n    journal-max-usage: 32M\n"
+        + told(2, notify)
         + block.replace("(as in tsig.key)", SECRET)
+        + told(3, notify)
     )
     with running([program, "-c", str(folder / "knot.conf")], folder, port, DOMAIN):
         yield port
 
 
 @contextmanager
-def power(folder: Path) -> Iterator[int]:
+def power(folder: Path, notify: Sequence[int] = ()) -> Iterator[int]:
     """PowerDNS, with the page's settings and commands."""
     program, port = tool("pdns_server", "pdns-server"), free_port()
     settings, commands = blocks("PowerDNS")
+    settings, commands = settings + told(4, notify), commands + told(5, notify)
     database = folder / "pdns.sqlite3"
     if not PDNS_SCHEMA.exists():
         pytest.skip("PowerDNS has no SQLite backend (Debian: apt-get install pdns-backend-sqlite3)")
@@ -137,6 +155,45 @@ def test_the_page_is_enough(make: Callable[[Path], object], tmp_path: Path) -> N
                 await two.close()
 
         asyncio.run(act())
+
+
+def woken(port: int, notify: Sequence[int]) -> None:
+    """Enactors that listen there, and look at no other time, see what another writes."""
+    settings = Rfc2136Settings(("127.0.0.1", port), DOMAIN, KEY, SECRET, "eu-1")
+    name = f"api.{DOMAIN}"
+
+    async def act() -> None:
+        writer = Rfc2136Dns(settings)
+        ports = [Rfc2136Dns(msgspec.structs.replace(settings, notify=("127.0.0.1", at))) for at in notify]
+        try:
+            for each in (writer, *ports):
+                await each.read()
+            for each in ports:
+                await each.listen()
+            waiting = [asyncio.ensure_future(each.wait(3600 * SECOND)) for each in ports]
+            await asyncio.sleep(0)
+            assert await writer.commit((change(Live(name), 1, "192.0.2.1"),))
+            await asyncio.wait_for(asyncio.gather(*waiting), 30)
+            for each in ports:
+                assert list(await each.read()) == [name]
+        finally:
+            for each in (writer, *ports):
+                await each.close()
+
+    asyncio.run(act())
+
+
+@pytest.mark.parametrize("make", [bind, knot, power])
+def test_the_page_has_three_enactors_told(
+    make: Callable[..., object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each of the three listens where region.toml says and the server sends (RFC 1996); none asks for the serial."""
+    monkeypatch.setattr(dns_rfc2136, "POLL_S", 3600.0)
+    notify = [free_port() for _ in range(3)]
+    places = places_by_zone(tomllib.loads(told(0, notify))["dns"]["notify"])
+    assert [place.port for _, place in places] == notify
+    with make(tmp_path, notify) as port:  # type: ignore[attr-defined]
+        woken(port, notify)
 
 
 def test_powerdns_with_updates_turned_off(tmp_path: Path) -> None:

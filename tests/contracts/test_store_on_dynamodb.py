@@ -3,6 +3,8 @@
 import asyncio
 import itertools
 import random
+import sys
+import time
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -12,6 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from put_back import PutBackContract
 from store import Make, StoreContract, plan, published, row
+from swaps import SwapsContract, swapped
 from test_store_on_sqlite import _operation, does, everything
 
 from fencepost.adapters.store_dynamodb import DynamoDbStore, items
@@ -42,10 +45,11 @@ def table() -> str:
     return f"fencepost-{next(_tables)}"
 
 
-class TestDynamoDb(StoreContract, PutBackContract):
+class TestDynamoDb(StoreContract, PutBackContract, SwapsContract):
     """The store in one table.
 
-    Of the ten thousand swaps two hundred: each is four requests to an emulator that does 600 a second.
+    Of the ten thousand swaps two hundred: each is four requests to an emulator that does 600 a second. The others are
+    for ``make soak``, below.
     """
 
     swaps = 2
@@ -56,7 +60,7 @@ class TestDynamoDb(StoreContract, PutBackContract):
         return lambda: DynamoDbStore.open(table, AWS_REGION, create=True)
 
 
-def on_stores(count: int, test: Any) -> None:
+def on_stores(count: int, test: Any, within_s: float = 60) -> None:
     """Run a test on so many stores of one new table."""
 
     async def go() -> None:
@@ -64,12 +68,29 @@ def on_stores(count: int, test: Any) -> None:
         stores = [DynamoDbStore.open(table, AWS_REGION, create=True) for _ in range(count)]
         try:
             await stores[0].head()
-            await asyncio.wait_for(test(*stores), 60)
+            await asyncio.wait_for(test(*stores), within_s)
         finally:
             for store in stores:
                 await store.close()
 
     asyncio.run(go())
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(1800)
+def test_of_ten_thousand_swaps_each_wins_or_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    """The contract's hundred writers of a hundred swaps each, at full size."""
+    won: list[int] = []
+
+    async def go(store: DynamoDbStore) -> None:
+        won.extend(await swapped(store, 100, 100))
+
+    began = time.monotonic()
+    on_stores(1, go, 1700)
+    took_s = time.monotonic() - began
+    assert 0 < len(won) < 10_000
+    with capsys.disabled():
+        sys.stdout.write(f"\nDynamoDB: {len(won):,} of 10,000 swaps won, the others refused, in {took_s:.0f} s\n")
 
 
 async def agree(store: DynamoDbStore, operations: Sequence[tuple[Any, ...]]) -> None:

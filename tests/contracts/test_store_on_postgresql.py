@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from postgresql import Server, postgresql
 from put_back import PutBackContract
 from store import Make, StoreContract, plan
+from swaps import SwapsContract
 from test_store_on_sqlite import _operation, does, everything
 
 from fencepost.adapters.store_postgresql import PostgresqlStore
@@ -35,7 +36,7 @@ def new_schema(server: Server) -> str:
     return server.dsn("postgres", options=f"-c search_path={next(_schemas)}")
 
 
-class TestPostgresql(StoreContract, PutBackContract):
+class TestPostgresql(StoreContract, PutBackContract, SwapsContract):
     """The store in a database."""
 
     @pytest.fixture

@@ -6,12 +6,13 @@ import itertools
 import pytest
 from put_back import PutBackContract
 from store import Make, StoreContract
+from swaps import SwapsContract
 
 from fencepost.core.instant import SECOND, Duration
 from fencepost.world.reference_store import ReferenceStore
 
 
-class TestReference(StoreContract, PutBackContract):
+class TestReference(StoreContract, PutBackContract, SwapsContract):
     """The store in memory."""
 
     @pytest.fixture

@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from put_back import PutBackContract
 from store import Make, StoreContract, row
+from swaps import SwapsContract
 
 from fencepost.adapters.store_sqlite import SqliteStore
 from fencepost.core.fence import Generation
@@ -18,7 +19,7 @@ from fencepost.ports import Enacted, PutBack, Refused, StorePort
 from fencepost.world.reference_store import ReferenceStore
 
 
-class TestSqlite(StoreContract, PutBackContract):
+class TestSqlite(StoreContract, PutBackContract, SwapsContract):
     """The store in one file."""
 
     @pytest.fixture

@@ -23,6 +23,7 @@ from status_examples import (
     stored,
 )
 
+from fencepost.cli.screen import endpoint_row
 from fencepost.core.fence import Foreign, Hold
 from fencepost.core.instant import SECOND
 from fencepost.core.record_set import NOTHING, content
@@ -208,6 +209,20 @@ def test_what_stands_decides_the_state(stands: Live, state: str) -> None:
     """published, withdrawn or foreign: an endpoint's three states."""
     status = made(dns=DnsFacts(NOW, {API: stands, WWW: live(row(WWW))}))
     assert status.endpoints[0].state == state
+    assert status.endpoints[0].instead == ("CNAME" if stands.other else None)
+
+
+def test_a_cname_is_no_other_owner() -> None:
+    """It is named, with why nothing is written beside it (RFC 1034 section 3.6.2), and what to do."""
+    status = made(dns=DnsFacts(NOW, {API: Live(API, None, (), (), 0, ("CNAME",)), WWW: live(row(WWW))}))
+    (found,) = [each for each in status.problems if each.id == "foreign-record"]
+    assert found.what == (
+        "a CNAME record stands here; no address can be written beside it: remove it at the provider, and the addresses "
+        f"follow; or take {API} out of region.toml"
+    )
+    cells = endpoint_row(status.endpoints[0], status, NOW)
+    assert {"CNAME", "nothing is written beside a CNAME"} <= set(cells)
+    assert "another owner" not in cells
 
 
 def test_a_drained_and_a_held_down_target_say_why_they_are_out() -> None:

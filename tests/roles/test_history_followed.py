@@ -2,8 +2,10 @@
 
 import asyncio
 import itertools
+from collections.abc import Sequence
 
-from fencepost.core.instant import Duration
+from fencepost.core.instant import Duration, Instant
+from fencepost.core.store import Head
 from fencepost.ports import HistoryRow
 from fencepost.roles.history import Following
 from fencepost.world.reference_store import ReferenceStore
@@ -60,5 +62,48 @@ def test_a_copy_put_back_shows_what_comes_and_nothing_twice() -> None:
         await note(copy, "d", at=12)
         assert await texts(following) == ["d"]
         assert await texts(following) == []
+
+    asyncio.run(go())
+
+
+def test_while_nothing_comes_one_question_is_asked() -> None:
+    """The screen of `up` asks twice a second or more; three calls each time were a third of what it cost."""
+
+    async def go() -> None:
+        store = new_store("first")
+        following = Following(store, 5)
+        await note(store, "a", at=10)
+        assert await texts(following) == ["a"]
+        asked: list[object] = []
+        history, head = store.history, store.head
+
+        async def counted_history(*, after: int = 0, since: Instant = 0, most: int = 1000) -> Sequence[HistoryRow]:
+            asked.append(most)
+            return await history(after=after, since=since, most=most)
+
+        async def counted_head() -> Head:
+            asked.append("head")
+            return await head()
+
+        store.history, store.head = counted_history, counted_head  # type: ignore[method-assign]
+        assert await texts(following) == []
+        assert asked == [1]
+        await note(store, "b", at=11)
+        assert await texts(following) == ["b"]
+
+    asyncio.run(go())
+
+
+def test_a_line_of_another_store_with_the_same_number_is_new() -> None:
+    """Stores count from 1 each: the number alone says nothing about whose line it is."""
+
+    async def go() -> None:
+        first, second = new_store("first"), new_store("second")
+        following = Following(first, 5)
+        await note(first, "a", at=10)
+        assert await texts(following) == ["a"]
+        following.store = second
+        await note(second, "b", at=10)
+        assert await texts(following) == ["b"]
 
     asyncio.run(go())

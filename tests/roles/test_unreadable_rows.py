@@ -17,6 +17,7 @@ from fencepost.core.traffic.membership import Member, Membership, OverrideKind, 
 from fencepost.core.traffic.verdict import Beat, CheckerReport
 from fencepost.ports import Misconfigured
 from fencepost.roles import configuration, overrides
+from fencepost.roles.checker import listing
 from fencepost.roles.configuration import Loaded, Running
 from fencepost.roles.domains import Domains
 from fencepost.roles.load_balancer import LoadBalancers
@@ -212,10 +213,11 @@ def test_who_follows_the_configuration_keeps_what_it_has() -> None:
         del condition
         seen: list[int] = []
 
-        async def changed(loaded: Loaded) -> None:
+        async def changed(loaded: Loaded, instances: listing.Instances) -> None:
+            assert not instances
             seen.append(loaded.revision)
 
-        following = asyncio.ensure_future(configuration.follow(store, changed))
+        following = asyncio.ensure_future(listing.follow(store, changed))
         while not seen:
             await asyncio.sleep(0)
         await replace(store, b'{"region":5}')

@@ -53,7 +53,7 @@ NAMES = [
     (
         "[safety]",
         "[zones]\n[safety]",
-        "7: unknown table [zones]; known here: region, dns, store, api, checkers, safety, pool, endpoint",
+        "7: unknown table [zones]; known here: region, dns, store, api, checkers, safety, fleet, pool, endpoint",
     ),
     ("[region]", 'ttl = "5s"\n[region]', '1: key "ttl" stands before any table; every key stands in a table'),
     ("[region]", "drills = true\n[region]", '1: key "drills" stands before any table; it belongs in [region]'),

@@ -56,7 +56,9 @@ def test_a_provider_that_keeps_none_is_said(provider: str) -> None:
     """Rather refused than half done."""
     source = ASKS.replace('"embedded"', f'"{provider}"')
     if provider == "clouddns":
-        source = source.replace("[safety]", 'project = "p"\nmanaged_zone = "z"\ntoken = { env = "K" }\n[safety]')
+        source = source.replace(
+            "[safety]", 'project = "a-project"\nmanaged_zone = "z"\ntoken = { env = "K" }\n[safety]'
+        )
     (found,) = [each for each in said(source) if "variable K" not in each]
     assert "asks for SRV records, which are not kept on" in found
 

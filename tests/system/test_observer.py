@@ -2,7 +2,7 @@
 
 import asyncio
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import dns.rdataclass
@@ -10,11 +10,13 @@ import dns.rdatatype
 import pytest
 from dns.rdtypes.ANY.TXT import TXT
 from dns_server_running import HERE, SECRET, Running, new_update, running, settings_in
+from msgspec import structs
 
 from fencepost.adapters.dns_differences import witness_of
 from fencepost.adapters.dns_rfc2136 import Rfc2136Settings
 from fencepost.core.fence import Generation, Hold, Marker
-from fencepost.core.record_set import Content, content
+from fencepost.core.record_set import Content, Srv, content
+from fencepost.core.service import Pointer, service_of
 from fencepost.ports import Unavailable
 from fencepost.roles.observer import Observer, ObserverSettings, Witness, run_observer
 from fencepost.roles.observer_questions import Asker, Unanswered
@@ -93,6 +95,46 @@ def test_a_healthy_endpoint_holds_its_promises(server: Running) -> None:
     live = observer.lives()[NAME]
     assert (live.a, live.ttl) == (("192.0.2.9", "192.0.2.10"), 5), "by number, not by text"
     assert live.verified()
+
+
+def with_service(*addresses: str, ttl: int = 5) -> Content:
+    """A content with a service at port 80."""
+    return structs.replace(content(addresses, ttl), srv=Srv("_http._tcp", (80,)))
+
+
+def put_service(server: Running, records: Iterable[Pointer], ttl: int = 5) -> None:
+    """The SRV records, in an update of their own."""
+    update = new_update()
+    update.delete(f"_http._tcp.{NAME}.", "SRV")
+    for each in records:
+        update.add(f"_http._tcp.{NAME}.", ttl, "SRV", f"{each.priority} {each.weight} {each.port} {each.target}.")
+    assert server.update(update, tcp=True) == "NOERROR"
+
+
+def test_srv_records_are_looked_at_too(server: Running) -> None:
+    """RFC 2782: a fifth question where the marker names a service; missing and altered ones are counted apart."""
+    value = with_service("192.0.2.9", "192.0.2.10")
+    service = service_of(NAME, value)
+    assert service is not None
+    put(server, value, marked(3, value))
+    put_service(server, service.records)
+    observer = observer_of(server.port)
+    assert not look(observer, 2)
+    assert observer.asked == 10
+    assert observer.watch.checked["never_empty"] == observer.watch.checked["never_torn"] == 4
+    put_service(server, [])
+    assert look(observer)
+    assert observer.watch.past[NAME].empty_since
+    put_service(server, [service.records[0]])
+    assert look(observer, 2)
+    assert observer.watch.altered == 1, "told once"
+    assert not observer.watch.past[NAME].empty_since
+    put_service(server, service.records, ttl=6)
+    assert look(observer)
+    assert observer.watch.altered == 2
+    put_service(server, service.records)
+    assert not look(observer)
+    assert observer.violations == ()
 
 
 def test_a_set_too_large_for_a_datagram_comes_over_tcp(server: Running) -> None:

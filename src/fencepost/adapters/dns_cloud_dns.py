@@ -23,7 +23,7 @@ import os
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Annotated, Any, TypeAlias
 from urllib.parse import quote, urlencode
 
 import msgspec
@@ -32,7 +32,7 @@ from msgspec.structs import replace
 from fencepost.adapters.dns_mirror import Mirror, Parts
 from fencepost.adapters.dns_presentation import packed, quoted, wire_name
 from fencepost.adapters.https import Https, Pace, Send, safe_url
-from fencepost.core.dns_numbers import AAAA, CNAME, NS, TXT, A
+from fencepost.core.dns_numbers import AAAA, CNAME, NS, TTL_MAX, TXT, A
 from fencepost.core.fence import Marker
 from fencepost.core.instant import SECOND, Duration
 from fencepost.core.names import marker_name
@@ -66,7 +66,7 @@ class RecordSet(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel")
 
     name: str
     type: str
-    ttl: int = 0
+    ttl: Annotated[int, msgspec.Meta(ge=0, le=TTL_MAX)] = 0
     rrdatas: tuple[str, ...] = ()
     routing_policy: dict[str, Any] | None = None
 

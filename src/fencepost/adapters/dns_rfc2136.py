@@ -19,6 +19,7 @@ with everything it required, makes the next read a whole one.
 """
 
 import asyncio
+import contextlib
 import secrets
 from collections.abc import Collection, Iterable, Sequence
 
@@ -26,7 +27,7 @@ from msgspec import Struct
 
 from fencepost.adapters.dns_complaints import Standing
 from fencepost.adapters.dns_mirror import Mirror, Parts
-from fencepost.adapters.dns_notify import Listener
+from fencepost.adapters.dns_notify import Ear, Listener
 from fencepost.adapters.dns_session import CHANGED, NotOffered, Session
 from fencepost.adapters.dns_signature import Signer
 from fencepost.adapters.dns_update import pack_removal, pack_update
@@ -72,8 +73,11 @@ class Rfc2136Settings(Struct, frozen=True, gc=False):
 class Rfc2136Dns:
     """A :class:`~fencepost.ports.DnsPort` over RFC 2136, 5936, 1995, 1996 and 8945."""
 
-    def __init__(self, settings: Rfc2136Settings) -> None:
-        """Opens nothing yet. Raises ``Misconfigured`` for a key that can't be one."""
+    def __init__(self, settings: Rfc2136Settings, ear: Ear | None = None) -> None:
+        """Opens nothing yet; ``ear`` is one at ``notify`` that several domains share.
+
+        Raises ``Misconfigured`` for a key that can't be one.
+        """
         self._settings = settings
         try:
             signer = Signer(settings.key_name, settings.key_algorithm, settings.key_secret)
@@ -91,7 +95,7 @@ class Rfc2136Dns:
         self._whole_only = False  # whether the last incremental transfer asked for was answered with everything
         self._busy = asyncio.Lock()
         self.last_refusal = ""
-        self._listener = Listener(settings.notify, name_to_wire(settings.domain), signer)
+        self._listener = Listener(ear or Ear(settings.notify), name_to_wire(settings.domain), signer)
 
     @property
     def serial(self) -> int:
@@ -234,11 +238,13 @@ class Rfc2136Dns:
         """Return when the server's serial isn't the mirror's, at the latest after ``most`` nanoseconds.
 
         Trouble in asking ends the wait only at its time: the next read meets it too, and says so to somebody.
-        Raises ``Misconfigured`` if NOTIFY can't be listened for.
+        Where NOTIFY can't be listened for, the serial's being asked for has to do: an enactor that stood still for
+        want of a port would be the worse trouble. Each wait tries again.
         """
         loop = asyncio.get_running_loop()
         until = loop.time() + most / SECOND
-        await self.listen()
+        with contextlib.suppress(Misconfigured):
+            await self.listen()
         while (left := until - loop.time()) > 0:
             await self._listener.told(min(left, POLL_S))
             if loop.time() >= until:

@@ -13,7 +13,7 @@ import re
 import struct
 from typing import TypeAlias
 
-from fencepost.core.dns_numbers import AAAA, HEADER_BYTES, NAME_BYTES_MAX, RCODES, A, Malformed
+from fencepost.core.dns_numbers import AAAA, HEADER_BYTES, NAME_BYTES_MAX, RCODES, TTL_MAX, A, Malformed
 
 _HEADER = struct.Struct(">HHHHHH")
 _FIXED = struct.Struct(">HHIH")
@@ -122,6 +122,8 @@ def read_records(
             else:
                 owner, at = read_name(message, at, known)
             rtype, _class, ttl, length = unpack(message, at)
+            if ttl > TTL_MAX:
+                ttl = 0  # as if it were zero, RFC 2181 section 8
             start = at + 10
             at = end = start + length
             if end > size:

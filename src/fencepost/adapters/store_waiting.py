@@ -6,6 +6,9 @@ its own last wait, so none is missed between two of them.
 """
 
 import asyncio
+import weakref
+from collections.abc import Coroutine
+from typing import Any
 
 from fencepost.core.instant import SECOND, Duration
 
@@ -85,3 +88,24 @@ class Waiter:
 
     def _now(self) -> int:
         return self._watch.changes if self._reports else self._watch.plan_changes
+
+
+class TaskWaiters:
+    """A waiter for each task that asks: what one task was told of, another still has to hear.
+
+    It is the task that *calls*, not the one that then waits: who waits for several things at once lets a new task wait
+    for each, and none of those has been told of anything yet.
+    """
+
+    def __init__(self, watch: Changes) -> None:
+        self._watch = watch
+        self._waiters: weakref.WeakKeyDictionary[asyncio.Task[object], Waiter] = weakref.WeakKeyDictionary()
+
+    def wait(self, most: Duration) -> Coroutine[Any, Any, None]:
+        """As :meth:`Waiter.wait`, for plans and inputs or whatever the watch counts as such."""
+        task = asyncio.current_task()
+        assert task is not None  # who calls this runs in one  # noqa: S101
+        waiter = self._waiters.get(task)
+        if waiter is None:
+            waiter = self._waiters[task] = Waiter(self._watch, reports=False)
+        return waiter.wait(most)

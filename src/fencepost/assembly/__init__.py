@@ -5,15 +5,18 @@ Adapters are imported only when a region's settings choose them.
 
 import asyncio
 import base64
+import gc
 import os
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
 from fencepost.assembly.checkers import checker_main
+from fencepost.assembly.managers import host_manager_main
+from fencepost.assembly.network_managers import network_manager_main
 from fencepost.assembly.places import make_tsig_key, state_folder, tsig_key
 from fencepost.assembly.providers import import_provider, listening, open_dns, open_witness
-from fencepost.assembly.stores import import_store, open_store
+from fencepost.assembly.stores import fleet_store, import_store, open_store
 from fencepost.core.traffic.dns_enactor import EnactorSettings
 from fencepost.core.traffic.dns_planner import PlannerSettings
 from fencepost.core.traffic.janitor import JanitorSettings
@@ -49,9 +52,9 @@ def enactor_main(region: Region, zone: str) -> Main:
         from fencepost.roles.enactor import run_enactor
 
         name, condition = f"enactor/{zone}", Condition()
-        store, dns = open_store(region), open_dns(region)
+        store, dns = open_store(region), open_dns(region, zone)
         file = state_folder(region) / f"enactor-{zone}.known"
-        notify = await listening(dns)
+        notify = await listening(dns, region.dns.notify_at(zone))
         async with asyncio.TaskGroup() as group:
             group.create_task(heartbeat.beat(name, store, condition, notify))
             group.create_task(
@@ -84,7 +87,8 @@ def planner_main(region: Region) -> Main:
             drill = drill_of(region, "planner", store)
             group.create_task(configuration.keep(store, region, copy))
             group.create_task(run_planner(settings, dict(planning), store, condition, drill, copy))
-            group.create_task(run_load_balancers("load balancer", dict(balancing), store, condition, copy))
+            fleet = fleet_store(region) if region.fleet is not None else None
+            group.create_task(run_load_balancers("load balancer", dict(balancing), store, condition, copy, fleet))
 
     return main
 
@@ -147,6 +151,8 @@ def dns_main(region: Region) -> Main:
             )
         )
         await server.start()
+        gc.collect()
+        gc.freeze()  # the names live long: no collection needs to walk them
         store, condition = open_store(region), Condition()
         try:
             async with asyncio.TaskGroup() as group:
@@ -170,7 +176,10 @@ def api_main(region: Region) -> Main:
             group.create_task(heartbeat.beat("api", open_store(region), condition))
             witness, folder = open_witness(region), state_folder(region)
             observed = open_dns(region) if region.dns.place is None else None
-            group.create_task(run_api(region, store, open_dns(region), folder, witness=witness, observed=observed))
+            fleet = fleet_store(region) if region.fleet is not None else None
+            group.create_task(
+                run_api(region, store, open_dns(region), folder, witness=witness, observed=observed, fleet=fleet)
+            )
 
     return main
 
@@ -182,6 +191,7 @@ ROLES: dict[str, Callable[..., Main]] = {
     "janitor": janitor_main,
     "dns": dns_main,
     "api": api_main,
+    "network-manager": network_manager_main,
 }
 """Each role's name as ``fencepost run`` takes it; enactor and checker are one a zone."""
 
@@ -197,7 +207,17 @@ def roles_of(region: Region) -> dict[str, Main]:
         | {f"enactor/{zone}": enactor_main(region, zone) for zone in region.zones}
         | {f"checker/{zone}": checker_main(region, zone) for zone in region.zones}
         | {"janitor": janitor_main(region), "api": api_main(region)}
+        | fleet_roles_of(region)
     )
+
+
+def fleet_roles_of(region: Region) -> dict[str, Main]:
+    """The fleet's managers, in a region that has one."""
+    if region.fleet is None:
+        return {}
+    shards = range(1, region.fleet.shards + 1)
+    managers = {f"host-manager/{shard}": host_manager_main(region, shard) for shard in shards}
+    return managers | {"network-manager": network_manager_main(region)}
 
 
 def stand_ins_of(region: Region) -> dict[str, Main]:
@@ -241,6 +261,9 @@ def import_shared(region: Region) -> None:
     import fencepost.roles.load_balancer
     import fencepost.roles.planner
 
+    if region.fleet is not None:
+        import fencepost.roles.fleet.network_manager
+        import fencepost.roles.fleet.placer
     import_store(region)
     import_provider(region)
     if region.dns.provider == "embedded":

@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 
 from fencepost.ports import Misconfigured, StorePort
+from fencepost.ports.fleet import RestorableFleetStorePort
 from fencepost.settings import Region
 from fencepost.settings.secret import read_secret
 
@@ -26,6 +27,25 @@ def open_store(region: Region, *, create: bool = False) -> StorePort:
     from fencepost.adapters.store_sqlite import SqliteStore
 
     return SqliteStore.open(Path(region.store.path), create=create, checkpoints=create)
+
+
+def fleet_store(region: Region, *, create: bool = False) -> RestorableFleetStorePort:
+    """The fleet's rows in the region's store; one that can't be used raises from its calls, not here.
+
+    ``create`` as in :func:`open_store`. Raises ``Misconfigured`` for a secret that isn't where the settings say.
+    """
+    kind = region.store.kind
+    if kind == "postgresql":
+        from fencepost.adapters.store_postgresql.fleet import PostgresqlFleetStore
+
+        return PostgresqlFleetStore.open(dsn(region), create=create)
+    if kind == "dynamodb":
+        from fencepost.adapters.store_dynamodb.fleet import DynamoDbFleetStore
+
+        return DynamoDbFleetStore.open(region.store.table, region.store.aws_region, create=create)
+    from fencepost.adapters.store_sqlite.fleet import SqliteFleetStore
+
+    return SqliteFleetStore.open(Path(region.store.path), create=create)
 
 
 def import_store(region: Region) -> None:

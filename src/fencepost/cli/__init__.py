@@ -10,9 +10,10 @@ GROUPS = {
     "run": ("up", "run", "init", "check", "reload", "doctor"),
     "look": ("status", "explain", "history", "plan"),
     "change": ("drain", "keep", "pause", "rollback", "repair", "withdraw", "enact", "resume"),
-    "move in": ("import", "adopt", "store copy"),
+    "fleet": ("fleet hosts", "fleet instances", "fleet launch", "fleet terminate", "fleet drain", "fleet cordon"),
+    "move in": ("import", "adopt", "store copy", "store restamp"),
     "prove": ("prove", "explore", "simulate"),
-    "practise": ("dev wipe", "dev route53"),
+    "practise": ("dev wipe", "dev agents", "dev route53"),
 }
 """What there is, by what people come for."""
 
@@ -35,13 +36,21 @@ COMMANDS = {
     "withdraw": "fencepost.cli.withdraw:withdraw",
     "enact": "fencepost.cli.enact:enact",
     "resume": "fencepost.cli.resume:resume",
+    "fleet hosts": "fencepost.cli.fleet.tables:hosts",
+    "fleet instances": "fencepost.cli.fleet.tables:instances",
+    "fleet launch": "fencepost.cli.fleet.launch:launch",
+    "fleet terminate": "fencepost.cli.fleet.words:terminate",
+    "fleet drain": "fencepost.cli.fleet.words:drain",
+    "fleet cordon": "fencepost.cli.fleet.words:cordon",
     "prove": "fencepost.cli.prove:prove",
     "explore": "fencepost.cli.explore:explore",
     "simulate": "fencepost.cli.simulate:simulate",
     "import": "fencepost.cli.import_:import_",
     "adopt": "fencepost.cli.adopt:adopt",
     "store copy": "fencepost.cli.store_copy:store_copy",
+    "store restamp": "fencepost.cli.store_restamp:store_restamp",
     "dev wipe": "fencepost.cli.wipe:wipe",
+    "dev agents": "fencepost.cli.dev_agents:agents",
     "dev route53": "fencepost.cli.dev_route53:route53",
 }
 """Each command and where it is; a module is imported when its command is called."""

@@ -7,6 +7,7 @@ from fencepost import __version__
 from fencepost.cli import COMMANDS
 
 GROUPS_OF_COMMANDS = {
+    "fleet": "Hosts, and the instances that are launched on them.",
     "dev": "Practise: stand-ins, and a careless writer (that one in regions with drills = true only).",
     "store": "What a region's store is moved with.",
 }

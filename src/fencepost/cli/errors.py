@@ -16,7 +16,7 @@ from typing import Any
 from fencepost.cli import layout, streams, terminal
 from fencepost.cli.streams import Unwritable
 from fencepost.cli.terminal import Declined
-from fencepost.ports import Misconfigured, PortError, Refused
+from fencepost.ports import Misconfigured, PortError, Refused, Unavailable
 from fencepost.settings import SettingsError
 
 REFUSED, USAGE, UNREACHABLE, DEFECT, UNWRITTEN, INTERRUPTED = 1, 2, 3, 70, 74, 130
@@ -62,7 +62,7 @@ def judged(words: list[str]) -> int:
         return tell(document, str(error), USAGE, as_json=as_json)
     except PortError as error:
         document = {
-            "kind": type(error).__name__.lower(),
+            "kind": kind_of(error),
             "what": error.what,
             "where": error.doing,
             "hint": error.advice,
@@ -90,6 +90,14 @@ def judged(words: list[str]) -> int:
         hint = "FENCEPOST_TRACEBACK=1 shows where; please report it"
         document = {"kind": "defect", "what": what, "where": "", "hint": hint}
         return tell(document, words_of(Misconfigured(what, hint=hint)), DEFECT, as_json=as_json)
+
+
+def kind_of(error: PortError) -> str:
+    """What kind of error it is: its own word for it, else which of the three, whatever its class is called."""
+    kinds = (Misconfigured, Refused, Unavailable)
+    return str(getattr(error, "kind", "")) or next(
+        (kind.__name__.lower() for kind in kinds if isinstance(error, kind)), "error"
+    )
 
 
 def of_file(error: OSError) -> Misconfigured:
@@ -151,6 +159,9 @@ def words_of(error: PortError) -> str:
 ALIASES = {"apply": "enact"}
 """Another name for a command; what it is called everywhere is the second."""
 
+PAIRED = ("dev", "fleet")
+"""First words that need a second one."""
+
 ELSEWHERE = {
     "stop": 'Ctrl-C where  fencepost up  runs, or  kill  of the process that ps calls "fp supervisor"',
     "start": "fencepost up",
@@ -177,9 +188,10 @@ def known(words: list[str]) -> None:
         raise Misconfigured(f'there is no command "{words[0]}"', hint=ELSEWHERE[words[0]])
     if not words or words[0] not in firsts:
         raise Misconfigured(f'there is no command "{words[0] if words else ""}"', hint=nearest(words[0], firsts))
-    if words[0] == "dev" and len(words) > 1 and not words[1].startswith("-") and f"dev {words[1]}" not in COMMANDS:
-        seconds = [name.partition(" ")[2] for name in COMMANDS if name.startswith("dev ")]
-        raise Misconfigured(f'there is no command "dev {words[1]}"', hint=nearest(words[1], seconds, "dev "))
+    first = words[0]
+    if first in PAIRED and len(words) > 1 and not words[1].startswith("-") and " ".join(words[:2]) not in COMMANDS:
+        seconds = [name.partition(" ")[2] for name in COMMANDS if name.startswith(f"{first} ")]
+        raise Misconfigured(f'there is no command "{first} {words[1]}"', hint=nearest(words[1], seconds, f"{first} "))
 
 
 def nearest(word: str, names: list[str], before: str = "") -> str:
@@ -234,7 +246,7 @@ def from_cyclopts(error: Any, words: list[str]) -> Misconfigured:
         text = f"{unused[1].replace(chr(39), '')}: not understood here"
     elif text.endswith("specified multiple times."):
         text = text.removesuffix(".") + "; it is given once"
-    command = " ".join(words[:2]) if words[0] == "dev" else words[0]
+    command = " ".join(words[:2]) if words[0] in PAIRED else words[0]
     return Misconfigured(text[:1].lower() + text[1:].rstrip("."), hint=f"fencepost {command} --help")
 
 

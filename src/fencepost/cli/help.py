@@ -9,7 +9,7 @@ EXAMPLES = {
     "run": (
         ("run planner", "one role in the foreground, for systemd"),
         ("run enactor --zone b", "the enactor of zone b"),
-        ("run dns --config /etc/fencepost/region.toml", "the embedded DNS server"),
+        ("run agent --host h1 --zone a --room 4", "this host's agent; its instances outlive it"),
     ),
     "init": (
         ("init", "writes region.toml here; an existing one is left alone"),
@@ -91,6 +91,36 @@ EXAMPLES = {
         ("resume 127.0.1.1", "end a drain or keep; a pool's or zone's name ends theirs"),
         ("resume --all", "end everything that a person placed"),
     ),
+    "fleet hosts": (
+        ("fleet hosts", "each host: its lease, its room, what a person said"),
+        ("fleet hosts --zone b", "those of one failure zone"),
+        ("fleet hosts --json", "as a document, fencepost.hosts/1"),
+    ),
+    "fleet instances": (
+        ("fleet instances", "where each runs, and what it waits for"),
+        ("fleet instances --host h7", "what runs at one host"),
+        ("fleet instances --pool web --all", "also those that have ended"),
+    ),
+    "fleet launch": (
+        ("fleet launch web --count 3 --wait", "three more of pool web; returns when they are ready"),
+        ("fleet launch web --key deploy-17", "asked again with this key: the same instance"),
+        ("fleet instances --pool web", "how they get on"),
+    ),
+    "fleet terminate": (
+        ("fleet terminate web-k3v9q2mx", "ended once its host has stopped it, or has lapsed"),
+        ("fleet terminate web-k3v9q2mx web-d7r4sahn --yes", "several, without being asked"),
+        ("fleet instances --all", "whether they have ended"),
+    ),
+    "fleet drain": (
+        ('fleet drain h7 --reason "disk swap"', "what runs there starts elsewhere first"),
+        ("fleet drain h7 --gone", "it is gone for good: let its lease lapse"),
+        ("resume h7", "ends it"),
+    ),
+    "fleet cordon": (
+        ("fleet cordon h7 h8", "nothing more is placed there; what runs goes on"),
+        ("fleet hosts", "shows who is cordoned"),
+        ("resume h7 h8", "ends it"),
+    ),
     "prove": (
         ("prove", "eight races at a scratch name of your own domain; asks before it writes"),
         ("prove --yes --report races.md", "without asking; the findings as a page"),
@@ -104,7 +134,7 @@ EXAMPLES = {
     "simulate": (
         ("simulate --seeds 50", "fifty regions, an hour of faults each"),
         ("simulate --scenario race --seed 7 --write race.trace", "one walk, and what happened in it, move by move"),
-        ("simulate --trace race.trace", "the same moves again, each compared"),
+        ("simulate --scenario fleet-collapse", "100,000 hosts at once: as it was, and as it ships"),
     ),
     "import": (
         ("import live example.com@192.0.2.53 --key tsig.key > region.toml", "what a server answers today, by AXFR"),
@@ -121,10 +151,20 @@ EXAMPLES = {
         ("store copy region.toml new.toml --json", "the same, and a document at the end"),
         ("check new.toml", "is the second file right?"),
     ),
+    "store restamp": (
+        ("store restamp", "after a disk was set back: leases count as unknown"),
+        ("store restamp --yes", "without being asked"),
+        ("fleet hosts", "who has reported since"),
+    ),
     "dev wipe": (
         ("dev wipe api.example.test", "delete its addresses as a careless writer would; it heals"),
         ("dev wipe api.example.test --marker", "its marker"),
         ("dev wipe api.example.test --both", "both"),
+    ),
+    "dev agents": (
+        ("dev agents --hosts 10000", "so many hosts in one process, registered with the region's API"),
+        ("dev agents --hosts 300 --zones a,b,c --deaf h00007", "one that doesn't answer"),
+        ("dev agents --hosts 10000 --slow 40ms", "answers that take their time"),
     ),
     "dev route53": (
         ("dev route53 --zone example.test", "a strict Route 53 stand-in on 127.0.0.1:5380"),
@@ -153,13 +193,21 @@ ABOUT = {
     "withdraw": "take an endpoint out of DNS",
     "enact": "exactly a saved plan, or nothing",
     "resume": "end any of these",
+    "fleet hosts": "each host's lease, room and word",
+    "fleet instances": "what was launched, where it runs, what it waits for",
+    "fleet launch": "more instances of a pool, once a key",
+    "fleet terminate": "end instances",
+    "fleet drain": "move everything away from hosts",
+    "fleet cordon": "place nothing more at hosts",
     "prove": "race stale writers on your own DNS provider",
     "explore": "walk every interleaving of the deciders that ship",
     "simulate": "walk whole regions through an hour of faults, by seed",
     "import": "a region.toml from records that exist; touches nothing",
     "adopt": "take over records that stand; no address changes",
     "store copy": "a region's store into another, to move there",
+    "store restamp": "let leases count as unknown, once a store was set back",
     "dev wipe": "empty a record as a careless writer would (drills only)",
+    "dev agents": "thousands of hosts in one process, to try a fleet on",
     "dev route53": "a strict Route 53 stand-in on this machine",
 }
 
@@ -183,8 +231,9 @@ def overall() -> str:
     found = lines((EXAMPLES["up"][0], EXAMPLES["status"][0], EXAMPLES["explain"][0]))
     found += ["", "A regional control plane that can't empty its own front door.", ""]
     for group, names in GROUPS.items():
+        width = max(11, *map(len, names))
         for at, name in enumerate(names):
-            found.append(f"  {group if at == 0 else '':<9} {name:<11} {ABOUT[name]}")
+            found.append(f"  {group if at == 0 else '':<9} {name:<{width}} {ABOUT[name]}")
     found += [
         "",
         "Everywhere: --config FILE, --json, --timeout 10s, --color always|never, --help,",

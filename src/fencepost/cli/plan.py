@@ -117,7 +117,7 @@ def adoptable(found: Preview, name: str) -> str:
 
 def taken(region: Region) -> list[str]:
     """The places that a first start would listen on and that another process has."""
-    from fencepost.cli.up_start import taken_by
+    from fencepost.assembly.ports_in_use import taken_by
 
     places = [(region.api.listen, "[api] listen", False)]
     if region.dns.provider == "embedded" and region.dns.listen is not None:

@@ -13,12 +13,12 @@ import time
 from collections.abc import Awaitable
 from contextlib import suppress
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TypeVar
 
 from fencepost import __version__, proving
 from fencepost.cli.errors import INTERRUPTED, REFUSED, UNWRITTEN, code_of, error_word, words_of
 from fencepost.cli.flags import Config, Json, Timeout, Yes, agree, duration
+from fencepost.cli.prove_folder import RunFolder, clear_dead
 from fencepost.cli.terminal import note, say, styled
 from fencepost.core.instant import SECOND
 from fencepost.core.names import longest_domain, normalise
@@ -61,12 +61,22 @@ def prove(
         raise Misconfigured("its folder is not there", where=f"--report {report}", hint="make the folder first")
     if report is not None and Path(report).is_dir():
         raise Misconfigured("is a folder", where=f"--report {report}", hint="name a file in it")
+    name_killed()
     run = Run(region, *scratch(region, name), patience_s=duration(timeout, "--timeout") / SECOND)
     if not clean:
         for line in run.intent():
             note(line)
         agree("Write there?", yes=yes)
     return run.told(clean=clean, report=report, as_json=json)
+
+
+def name_killed() -> None:
+    """Clear what killed runs left on this machine, and name the records that they may have left in DNS."""
+    for pid, names in clear_dead():
+        if names:
+            some = " and ".join(names)
+            note(f"an earlier run{f' (pid {pid})' if pid else ''} was killed: records may still stand at {some}")
+            note(f"  remove   fencepost prove --clean --name {names[0]}")
 
 
 def scratch(region: Region, name: str | None) -> tuple[str, tuple[str, str]]:
@@ -97,6 +107,16 @@ def written(report: str, text: str) -> bool:
     return True
 
 
+def race_lines(race: proving.Race) -> list[str]:
+    """A race, its outcome and the provider's words: they may name every record of a batch, and wrap under themselves.
+
+    Line breaks within them are the provider's own (a page of HTML, a list), and none of ours.
+    """
+    word = styled("held    ", "green") if race.held else styled("NOT HELD", "red")
+    said = [" ".join(line.split()) for line in (race.said, race.found) if line]
+    return [f" {word}  {race.name}: {race.asks}", *(f"           {line}" for line in said)]
+
+
 class Run:
     """One run: what it is about, what it found, and what is left."""
 
@@ -110,7 +130,7 @@ class Run:
         self.remains: tuple[str, ...] = ()
         self.touched = False
         self.error: PortError | None = None
-        self._folders = TemporaryDirectory(prefix="fencepost-prove-")
+        self._folder = RunFolder(names)
         self._opened = 0
         self.interrupted = False
 
@@ -200,23 +220,21 @@ class Run:
                 doubtful = self.interrupted or isinstance(self.error, Unavailable)
                 self.remains = await proving.clean(scene.reader, self.names, self._within, settle=doubtful)
             await scene.close()
-            self._folders.cleanup()
+            self._folder.cleanup()
 
     async def _race(self, scene: Scene) -> None:
         for play in proving.RACES:
             race = await play(scene)
             self.races.append(race)
-            word = styled("held    ", "green") if race.held else styled("NOT HELD", "red")
-            note(f" {word}  {race.name}: {race.asks}")
-            for line in filter(None, (race.said, race.found)):
-                note(f"           {line}")
+            for line in race_lines(race):
+                note(line)
 
     def _open(self) -> DnsPort:
         """A port that shares nothing with any other: roles of one host tell each other of writes, and so would refuse
         a stale one themselves, before it got to the provider."""
         from fencepost.assembly.providers import import_provider
 
-        folder = Path(self._folders.name) / str(self._opened)
+        folder = self._folder.path / str(self._opened)
         folder.mkdir()
         self._opened += 1
         port: DnsPort = import_provider(self.region).open_domains(self.region, folder)[self.domain]

@@ -228,4 +228,6 @@ def marker_text(live: Live) -> str:
     """What its marker says, in a word or two."""
     if isinstance(live.marker, Marker):
         return f"gen {live.marker.generation}{', withdrawn' if withdraws(live.marker) else ''}"
+    if live.other:
+        return f"a {live.other[0]} record"
     return "no marker" if live.marker is None else "another owner's"

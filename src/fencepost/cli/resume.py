@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 from fencepost.cli import holds, scopes
 from fencepost.cli.flags import Config, Json, Note, Timeout, Yes, agree, duration
+from fencepost.cli.fleet import resuming as fleet_words
 from fencepost.cli.scopes import Pools, Scope
 from fencepost.cli.talk import Talk, answer, talk
 from fencepost.cli.terminal import note, until_text
@@ -35,12 +36,12 @@ def resume(
     config: Config = None,
     json: Json = False,
 ) -> int:
-    """End a drain, keep, pause, rollback, repair or withdrawal before its time.
+    """End a drain, keep, pause, rollback, repair, withdrawal or cordon before its time.
 
     Parameters
     ----------
     what
-        Endpoints, addresses of targets, pools, zones, or "region".
+        Endpoints, addresses of targets, pools, zones, hosts, or "region".
     all_
         Everything that a person placed.
     zone
@@ -60,24 +61,29 @@ def resume(
 async def work(talk: Talk, what: tuple[str, ...], zone: str | None, *, why: str, yes: bool, as_json: bool) -> int:
     """Find it, end it, wait until that shows."""
     known = await known_pools(talk)
-    found = await find(talk, known, what, zone)
-    if not found.words and not found.held:
+    hosts = {} if zone else await fleet_words.spoken_of(talk, what)
+    left = tuple(each for each in what if each not in hosts)
+    found = await find(talk, known, left, zone) if left or not hosts or not what else Found((), ())
+    if not found.words and not found.held and not hosts:
         said = f" on zone {zone}" if zone else f" on {', '.join(what)}" if what else ""
         raise Refused(f"nobody placed anything{said}", hint="fencepost status    lists what stands")
     for word in found.words:
         note(f"ends  {word.what} of {word.on} (by {word.by}: {word.reason})")
     for name, hold in found.held:
         note(f"ends  {hold.kind} of {name}")
+    for host, said in sorted(hosts.items()):
+        note(f"ends  {said} of host {host}")
     for text in returning_dead(known, found.words):
         note(text)
-    agree(f"End {'all of them' if len(found.words) + len(found.held) > 1 else 'it'}?", yes=yes)
+    agree(f"End {'all of them' if len(found.words) + len(found.held) + len(hosts) > 1 else 'it'}?", yes=yes)
     for word in found.words:
         await talk.within(talk.store.drop_override(word.id), "the store")
         await talk.tell_history(word.on, f"{word.what} ended", why)
     for name, hold in found.held:
         await talk.within(talk.store.put_order(holds.order("release", name, talk, why, hold=hold.id)), "the store")
         await talk.tell_history(name, f"{hold.kind} released", why)
-    told = [f"{word.on}: the {NOUNS.get(word.what, word.what)} is over" for word in found.words]
+    told = await fleet_words.take_back(talk, hosts, why)
+    told += [f"{word.on}: the {NOUNS.get(word.what, word.what)} is over" for word in found.words]
     for name, hold in found.held:
         listed = any(each.name == name for each in known.region.endpoints)
         marker = await holds.released(talk, name, hold.id, listed=listed)
@@ -87,7 +93,7 @@ async def work(talk: Talk, what: tuple[str, ...], zone: str | None, *, why: str,
     if found.words:
         await words_over(talk, found.words)
         told += [f"  remains  {text}" for text in remaining(known, found.words)]
-    done = [word.on for word in found.words] + [name for name, _ in found.held]
+    done = [word.on for word in found.words] + [name for name, _ in found.held] + sorted(hosts)
     answer("\n".join(told), {"done": "resume", "on": done}, as_json=as_json)
     return 0
 

@@ -1,9 +1,15 @@
 """The status document in lines, for ``status`` and the screen of ``up``. Pure: a document and a time in, text out."""
 
+from collections.abc import Sequence
+
+from msgspec import structs
+
 from fencepost.cli.layout import ENDLESS, beside, cells, table
 from fencepost.cli.terminal import moment, styled
 from fencepost.core.instant import SECOND, Instant
-from fencepost.roles.status.document import EndpointStatus, PoolStatus, RoleStatus, Status, instant
+from fencepost.core.traffic.membership import Rule
+from fencepost.roles.status import kinds
+from fencepost.roles.status.document import EndpointStatus, PoolStatus, Problem, RoleStatus, Status, instant
 from fencepost.settings.units import spoken
 
 UNKNOWN = "?"
@@ -11,6 +17,8 @@ TAIL_AT = 63
 """Where what is counted stands beside the head of the endpoints, if there is room."""
 LEAST_TARGETS = 20
 """Columns that the targets of a zone can do with, one under another."""
+ADDRESS = "ADDRESS"
+FOLDED_SHOWN = 4
 VERDICTS = {"ok": "green", "working": "yellow", "attention": "red"}
 
 
@@ -53,6 +61,8 @@ def endpoint_row(each: EndpointStatus, status: Status, now: Instant) -> tuple[st
         shown = "withdrawn"
     elif each.state == "foreign":
         shown, by = "foreign", "another owner"
+        if each.instead is not None:
+            shown, by = each.instead, f"nothing is written beside a {each.instead}"
     elif each.as_planned is False:
         by += " (not as planned)"
     generation = UNKNOWN if each.generation is None else str(each.generation)
@@ -93,6 +103,17 @@ def mode_text(pool: PoolStatus, status: Status) -> str:
     return "observed" if pool.mode == "observe" and "observe" in words else str(pool.mode)
 
 
+def stage_lines(status: Status) -> list[str]:
+    """Stages of the fleet's work in which something waits."""
+    words = {"network": "network states"}
+    return [
+        f" FLEET  {each.waiting:,} {words.get(each.stage, each.stage)} wait, the oldest for {each.oldest_s:.0f} s;"
+        f" {each.rate_s:g} a second get done, {each.bound:,} may wait"
+        for each in status.stages
+        if each.waiting
+    ]
+
+
 def out_lines(status: Status, columns: int = ENDLESS) -> list[str]:
     """The targets that are out, once for all endpoints that say the same of them."""
     said: dict[str, list[str]] = {}
@@ -117,7 +138,9 @@ def zone_table(
 ) -> list[str]:
     """The zones: checker, enactor, and (where stand-ins for targets run here) each target with its pid."""
     roles = {role.name: role for role in status.roles}
-    zones = sorted({role.name.partition("/")[2] for role in status.roles if "/" in role.name})
+    zones = sorted(
+        {role.name.partition("/")[2] for role in status.roles if role.name.startswith(("checker/", "enactor/"))}
+    )
     head = ("ZONE", "CHECKER", "ENACTOR", "TARGETS (pid)") if targets else ("ZONE", "CHECKER", "ENACTOR")
     rows: list[tuple[str, ...]] = [head]
     for zone in zones:
@@ -149,13 +172,37 @@ def role_text(role: RoleStatus | None) -> str:
 def problem_lines(status: Status, columns: int = ENDLESS) -> list[str]:
     """What isn't as it should be, those for a person first, each with what to try."""
     lines = []
-    for each in sorted(status.problems, key=lambda problem: (not problem.needs_person, problem.id, problem.on)):
+    for each in folded(status.problems):
         word = styled("attention", "red") if each.needs_person else styled("note", "yellow")
         since = f" (since {moment(instant(each.since))})" if each.since else ""
         lines += beside(f" {word}  ", f"{each.on}: {each.what}{since}", columns)
         if each.try_:
             lines.append(f"   try      {each.try_}")
     return lines
+
+
+def folded(problems: Sequence[Problem]) -> list[Problem]:
+    """In order, and what fail open keeps as one for all targets of which the same is to be said.
+
+    It keeps all at once: of forty dead targets there would be forty hints, alike but for the address. The document has
+    each.
+    """
+    ordered = sorted(problems, key=lambda problem: (not problem.needs_person, problem.id, problem.on))
+    alike: dict[object, list[Problem]] = {}
+    for at, each in enumerate(ordered):
+        kept = each.id == kinds.KEPT[Rule.FAIL_OPEN].id
+        key: object = (each.needs_person, each.what, each.try_.replace(each.on, ADDRESS)) if kept else at
+        alike.setdefault(key, []).append(each)
+    return [each[0] if len(each) == 1 else as_one(each) for each in alike.values()]
+
+
+def as_one(problems: Sequence[Problem]) -> Problem:
+    """Problems that are alike but for whom they are on."""
+    some = ", ".join(each.on for each in problems[:FOLDED_SHOWN])
+    more = f" and {len(problems) - FOLDED_SHOWN} more" if len(problems) > FOLDED_SHOWN else ""
+    since = min((each.since for each in problems if each.since), default=None)
+    line = f"{problems[0].try_.replace(problems[0].on, ADDRESS)}    for each that is dead indeed"
+    return structs.replace(problems[0], on=some + more, try_=line, since=since)
 
 
 def override_lines(status: Status) -> list[str]:
@@ -214,7 +261,7 @@ def status_lines(status: Status, now: Instant, columns: int = ENDLESS) -> list[s
     lines += problem_lines(status, columns)
     if status.endpoints:
         lines += endpoint_table(status, now, counts, columns)
-    lines += [*out_lines(status, columns), *(pool_line(pool, status) for pool in status.pools)]
+    lines += [*out_lines(status, columns), *(pool_line(pool, status) for pool in status.pools), *stage_lines(status)]
     if status.roles:
         lines += zone_table(status, columns=columns)
     lines += other_role_lines(status)

@@ -2,7 +2,9 @@
 
 import json as json_text
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
 
 from fencepost.cli.explore import refuse_together, words
 from fencepost.cli.flags import Json
@@ -14,6 +16,7 @@ if TYPE_CHECKING:  # the simulator is loaded when it is wanted
     from fencepost.simulator.result import SimulationResult
 
 
+FLEET, FLEET_MEANING = "fleet-collapse", "100,000 hosts lose their leases at once: as it was, and as it ships"
 WALKS = 10
 """So many if nobody says how many."""
 SEEDS_MOST = 1_000_000
@@ -28,6 +31,9 @@ def simulate(
     promises: str | None = None,
     trace: Path | None = None,
     write: Path | None = None,
+    variants: str | None = None,
+    map_: Annotated[bool, Parameter(name="--map", negative="")] = False,
+    picture: Path | None = None,
     json: Json = False,
 ) -> int:
     """Walk whole regions through an hour of faults each; exit 1 with the shrunk story if a promise breaks.
@@ -48,33 +54,69 @@ def simulate(
         Walk this file's moves again, and compare each.
     write
         Where the trace of a walk that breaks a promise goes (or of the only one).
+    variants
+        Of fleet-collapse: what is off, joined by commas; "base", "all", "list" names them.
+    map_
+        How large a loss of leases, at what load, and how long until they are held for good again.
+    picture
+        Where the map goes as a picture (SVG).
     """
     from fencepost.simulator import command
-    from fencepost.simulator.result import document, tell
-    from fencepost.simulator.scenarios import SCENARIOS
     from fencepost.simulator.trace import Differs
 
-    if scenario == "list":
-        say("\n".join(f"{name:18} {each.meaning}" for name, each in SCENARIOS.items()))
-        return 0
     drawn = {"seeds": seeds, "seed": seed, "scenario": scenario, "faults": faults, "promises": promises}
+    fleet = {"variants": variants, "picture": picture}
     try:
+        if map_ or scenario in (FLEET, "list"):
+            return no_walk(map_, drawn | {"trace": trace, "write": write}, fleet, json)
         if trace is not None:
             refuse_together("--trace", drawn | {"write": write})
+        refuse_together("a walk of a region", fleet)
         result = walked_anew(drawn, write) if trace is None else command.replay(trace)
     except Differs as error:
         return differs(trace or Path(), str(error), json)
     except ValueError as error:
         raise Misconfigured(str(error), where=str(trace or ""), hint="fencepost simulate --help") from None
     except OSError as error:
-        cant = "read" if trace is not None else "written"
-        raise Misconfigured(f"can't be {cant}: {error.strerror}", where=str(trace or write)) from None
+        where = f"{trace or write or picture}"
+        raise Misconfigured(f"can't be {'read' if trace else 'written'}: {error.strerror}", where=where) from None
+    return answered(result, json)
+
+
+def listed() -> int:
+    """Name every scenario."""
+    from fencepost.simulator.scenarios import SCENARIOS
+
+    say("\n".join(f"{name:18} {each.meaning}" for name, each in SCENARIOS.items()))
+    say(f"{FLEET:18} {FLEET_MEANING}")
+    return 0
+
+
+def answered(result: "SimulationResult", json: bool) -> int:
+    """Say what the walks came to; the exit code."""
+    from fencepost.simulator.result import document, tell
+
     say(json_text.dumps(document(result)) if json else tell(result))
     if not result.holds:
         return 1
     if result.stopped:
         return 130
     return 2 if result.unwritten else 0
+
+
+def no_walk(map_: bool, drawn: dict[str, Any], fleet: dict[str, Any], json: bool) -> int:
+    """The list of scenarios, or the fleet's recovery, not a region's walk. Raises ``ValueError`` and ``OSError``."""
+    from fencepost.cli import simulate_fleet
+
+    if drawn["scenario"] == "list":
+        return listed()
+    seed, seeds = drawn.pop("seed"), drawn["seeds"]
+    if map_:
+        return simulate_fleet.recovery_map(drawn | {"variants": fleet["variants"]}, seed or 0, fleet["picture"], json)
+    for name in ("seeds", "scenario"):
+        drawn.pop(name)
+    wanted = chosen_seeds(seeds, seed) if seeds is not None or seed is not None else range(1)
+    return simulate_fleet.collapse(drawn | {"picture": fleet["picture"]}, wanted, fleet["variants"], json)
 
 
 def walked_anew(drawn: dict[str, Any], write: Path | None) -> "SimulationResult":

@@ -82,7 +82,7 @@ class Talk:
 
     def another_server(self, error: Misconfigured) -> Misconfigured:
         """The error, with who answers there if that is no process that this region's supervisor knows."""
-        from fencepost.cli.up_start import holder
+        from fencepost.assembly.ports_in_use import holder
         from fencepost.cli.up_state import supervised
 
         place = self.region.dns.listen

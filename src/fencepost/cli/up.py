@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import fcntl
 import json as json_text
 import os
 import signal
@@ -20,7 +19,7 @@ from fencepost.cli.regions import SAMPLE_FOLDER, place_sample, shown
 from fencepost.cli.terminal import interactive, say
 from fencepost.cli.up_lines import Steady, Teller, end_quietly
 from fencepost.cli.up_reload import reload_aside
-from fencepost.cli.up_start import ask_once, hold_places, refuse_clashes
+from fencepost.cli.up_start import ask_once, hold, hold_places, refuse_clashes, say_holder
 from fencepost.cli.up_state import read
 from fencepost.cli.up_tries import Tries
 from fencepost.cli.up_versions import be_alone
@@ -105,6 +104,7 @@ class Run:
         self.ended = False
         self.has_api = False
         self.supervisor = 0
+        self.locks: tuple[int, ...] = ()
         self.screen = Steady(up_screen.Plain(self.stream))
 
     def run(self) -> int:
@@ -114,7 +114,8 @@ class Run:
         self.folder.mkdir(parents=True, exist_ok=True)
         if self.region.dns.provider == "embedded":
             self.assembly.make_tsig_key(self.region)
-        os.close(hold(self.folder))  # what can't be written or read is refused here, where it can be said
+        # Held from here on, so that of two that start at once the second is told so, here where it can be said.
+        self.locks = (hold(self.folder), *hold_places(self.region))
         if not by_api(self.region.dns):
             self.assembly.tsig_key(self.region)
         if not self.store_comes_later():
@@ -202,8 +203,8 @@ class Run:
         flush()
         self.supervisor = os.fork()
         if self.supervisor:
-            os.close(lines_out)
-            os.close(gone_in)
+            for held in (lines_out, gone_in, *self.locks):  # a lock is the child's as well, and lives as long
+                os.close(held)
             return lines_in, gone_out
         code = 1
         try:
@@ -212,7 +213,9 @@ class Run:
             entitle("supervisor")
             os.close(lines_in)
             os.close(gone_out)
-            locks = (hold(self.folder), *hold_places(self.region))
+            locks = self.locks
+            for lock in locks:
+                say_holder(lock)
             tell = Teller(lines_out)
             specs = [
                 Spec(
@@ -379,15 +382,6 @@ class Run:
 
         with contextlib.suppress(PortError):
             self.status = await asyncio.to_thread(from_api, self.region, 2_000_000_000)
-
-
-def hold(folder: Path) -> int:
-    """Hold the folder's lock for as long as this process lives; the descriptor."""
-    fd = os.open(folder / "supervisor.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    os.ftruncate(fd, 0)
-    os.write(fd, f"{os.getpid()}\n".encode())
-    return fd
 
 
 __all__ = ["Run", "up"]

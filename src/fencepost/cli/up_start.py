@@ -1,15 +1,16 @@
 """Clashes that are looked for before anything is started: a port, region or owner in use, a role of another version."""
 
-import errno
+import contextlib
 import fcntl
 import hashlib
 import ipaddress
 import os
-import socket
+import re
 import tempfile
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from fencepost.assembly.ports_in_use import taken_by
 from fencepost.assembly.stores import dsn
 from fencepost.cli.flags import agree
 from fencepost.cli.regions import refuse_if_running, shown
@@ -28,6 +29,8 @@ def refuse_clashes(region: Region, folder: Path, *, with_targets: bool) -> None:
     if region.dns.provider == "embedded" and region.dns.listen is not None:
         places[region.dns.listen.host, region.dns.listen.port] = ("[dns] listen", True)
     places[region.api.listen.host, region.api.listen.port] = ("[api] listen", False)
+    for zone, at in region.dns.notify:
+        places[at.host, at.port] = (f"[dns] notify of zone {zone}", True)
     if with_targets:
         for pool in region.pools:
             for target in pool.targets:
@@ -45,51 +48,6 @@ def refuse_clashes(region: Region, folder: Path, *, with_targets: bool) -> None:
         raise Misconfigured(text, where=first[0], hint=hint)
     for fd in hold_places(region):
         os.close(fd)
-
-
-def taken_by(host: str, port: int, what: str, *, udp: bool = False) -> str:
-    """Why a place can't be listened on, "" if it can. Raises ``Misconfigured`` if it is no address of this machine."""
-    for kind in (socket.SOCK_STREAM, socket.SOCK_DGRAM) if udp else (socket.SOCK_STREAM,):
-        try:
-            families = socket.getaddrinfo(host, port, type=kind)
-        except OSError as error:
-            raise Misconfigured(f"{host} is no address of this machine ({error.strerror})", where=what) from None
-        family, _, _, _, place = families[0]
-        with socket.socket(family, kind) as probe:
-            if kind == socket.SOCK_STREAM:
-                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            try:
-                probe.bind(place)
-            except OSError as error:
-                if error.errno != errno.EADDRINUSE:
-                    return f"{host}:{port} can't be listened on: {error.strerror}"
-                by = holder(port)
-                return f"{host}:{port} is taken{f', by {by}' if by else ''}"
-    return ""
-
-
-def holder(port: int) -> str:
-    """The process that listens on a port, as far as /proc tells: "pid 4711 (named)"; "" if it doesn't."""
-    inodes = set()
-    for table in ("tcp", "tcp6", "udp", "udp6"):
-        try:
-            lines = Path(f"/proc/net/{table}").read_text().splitlines()[1:]
-        except OSError:
-            continue
-        for line in lines:
-            fields = line.split()
-            listens = fields[3] == "0A" or table.startswith("udp")
-            if listens and int(fields[1].rpartition(":")[2], 16) == port:
-                inodes.add(f"socket:[{fields[9]}]")
-    for folder in Path("/proc").iterdir():
-        if not folder.name.isdigit():
-            continue
-        try:
-            if any(os.readlink(fd) in inodes for fd in (folder / "fd").iterdir()):
-                return f"pid {folder.name} ({(folder / 'comm').read_text().strip()})"
-        except OSError:
-            continue
-    return ""
 
 
 def hold_places(region: Region) -> tuple[int, ...]:
@@ -141,6 +99,33 @@ def hold_place(region: Region, name: str, what: str, hint: str) -> int:
         os.ftruncate(fd, 0)
         os.pwrite(fd, f"{region.path} (pid {os.getpid()})\n".encode(), 0)
     return fd
+
+
+def hold(folder: Path) -> int:
+    """Hold the folder's lock for as long as its descriptor is open, here or in a child.
+
+    Raises ``Misconfigured`` if another has it: one that was started in the same moment, too late to be seen before.
+    """
+    fd = os.open(folder / "supervisor.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(fd)
+        refuse_if_running(folder)
+        hint = "fencepost status    shows it; start it again if nothing runs"
+        raise Misconfigured("this region was being started or ended", where=shown(folder), hint=hint) from None
+    os.ftruncate(fd, 0)
+    os.pwrite(fd, f"{os.getpid()}\n".encode(), 0)
+    return fd
+
+
+def say_holder(lock: int) -> None:
+    """Have a lock that was taken over say this process, where it says another."""
+    said = os.pread(lock, 4096, 0).decode(errors="replace")
+    mine = re.sub(r"(\(pid )?[0-9]+(\))?\n\Z", lambda found: f"{found[1] or ''}{os.getpid()}{found[2] or ''}\n", said)
+    with contextlib.suppress(OSError):  # another user's file, which only its lock is held of
+        os.ftruncate(lock, 0)
+        os.pwrite(lock, mine.encode(), 0)
 
 
 def ask_once(region: Region, folder: Path, *, yes: bool) -> None:

@@ -6,6 +6,7 @@ changes only with that process: a line that was tried says what came of it until
 its new number. What each does depends on how much automation may still take out, so that part is said as of now.
 """
 
+import functools
 import shutil
 import sys
 from collections.abc import Mapping
@@ -128,7 +129,7 @@ def may_leave(stands: PoolStatus, pool: Pool) -> int:
     """How many targets of average weight automation may still take out now; 0 where that isn't known."""
     if stands.budget is None or stands.max_out_targets is None or stands.targets == 0:
         return 0
-    each = sum(target.counts for target in pool.targets) / len(pool.targets)
+    each = sum(target.counts for target in pool.targets) / len(pool.targets) if pool.targets else 1
     return max(0, min(int(stands.budget / each + 1e-6), stands.max_out_targets - (stands.out or 0)))
 
 
@@ -147,8 +148,9 @@ def number(count: int) -> str:
     return words[count] if count < len(words) else str(count)
 
 
+@functools.cache
 def command() -> str:
-    """How this program is called from here."""
+    """How this program is called from here; looked up once, not at each drawing."""
     called = Path(sys.argv[0])
     whole = here() / called
     if shutil.which("fencepost") == str(whole) or called.name == str(called):

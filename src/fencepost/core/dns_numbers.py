@@ -17,6 +17,9 @@ DNAME, OPT, DS, RRSIG, NSEC, DNSKEY, NSEC3, NSEC3PARAM, TSIG, IXFR, AXFR, ANY, C
     39, 41, 43, 46, 47, 48, 50, 51, 250, 251, 252, 255, 257,
 )  # fmt: skip
 
+TTL_MAX = 2**31 - 1
+"""Seconds; a TTL has 31 bits (RFC 2181 section 8)."""
+
 # Classes, opcodes and response codes (RFC 1035, 1996, 2136, 6891).
 IN, CLASS_NONE, CLASS_ANY = 1, 254, 255
 QUERY, NOTIFY, UPDATE = 0, 4, 5

@@ -36,10 +36,17 @@ LOOKED_AT = 16
 
 
 class Explorer(Generic[P, S]):
-    """One exploration. ``progress`` is called after each 32,768 states. ``symmetry=False`` tells equal parts apart."""
+    """One exploration. ``progress`` is called after each 32,768 states. ``symmetry=False`` tells equal parts apart.
 
-    def __init__(self, model: Model[P, S], *, symmetry: bool = True, progress: Progress | None = None) -> None:
+    ``rounds=False`` asks only whether the goal can be reached from everywhere, and not whether a schedule that lets
+    every part go on may keep from it for ever: where each message may always come too late, one always can.
+    """
+
+    def __init__(
+        self, model: Model[P, S], *, symmetry: bool = True, rounds: bool = True, progress: Progress | None = None
+    ) -> None:
         self.model = model
+        self.rounds = rounds
         self.progress = progress
         self.worlds = Worlds(model, symmetry=symmetry)
         self.known = Known(1 + self.worlds.count)
@@ -155,7 +162,7 @@ class Explorer(Generic[P, S]):
             (STUCK, lambda: ~self.graph.reaching(goal) & ~excused),
             (ROUND, lambda: self.graph.going_round(~goal & ~excused, sorted(set(self.worlds.kinds)))),
         )
-        for why, reading in readings:
+        for why, reading in readings[: 1 + self.rounds]:
             states = reading()
             if states.any():
                 number = int(states.argmax())

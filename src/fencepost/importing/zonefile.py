@@ -4,6 +4,7 @@ $INCLUDE and $GENERATE are followed, $ORIGIN and $TTL count. A file that has nei
 say which domain it is; then the person does.
 """
 
+import io
 import re
 from itertools import count, islice
 from pathlib import Path
@@ -13,6 +14,7 @@ import dns.name
 import dns.rdatatype
 import dns.zone
 
+from fencepost.importing.includes import whole_text
 from fencepost.importing.records import ADDRESSES, POINTERS, Book
 from fencepost.ports import Misconfigured
 
@@ -24,22 +26,24 @@ _AT = re.compile(r"^(?P<file>.*?):(?P<line>\d+): (?P<what>.*)$", re.DOTALL)
 def read(book: Book, path: Path, domain: str = "") -> None:
     """Read a master file into ``book``. Raises ``Misconfigured`` with file and line, ``OSError``."""
     origin = f"{domain}." if domain else None
+    text = whole_text(path)
     try:
-        zone = dns.zone.from_file(str(path), origin, zone_factory=Bounded, relativize=False, check_origin=False)
+        zone = dns.zone.from_file(
+            io.StringIO(text), origin, zone_factory=Bounded, filename=str(path), relativize=False, check_origin=False
+        )
     except dns.zone.UnknownOrigin:
         hint = "say which:  --domain example.com"
         raise Misconfigured("no $ORIGIN says which domain it is", where=str(path), hint=hint) from None
     except dns.exception.DNSException as error:
-        raise fault(error, path, origin) from None
+        raise fault(error, path, text, origin) from None
     except ValueError as error:
         if isinstance(error, UnicodeDecodeError):
-            raise Misconfigured(f"is not UTF-8 (byte {error.start})", where=str(path)) from None
+            what = f"a file that it includes is not UTF-8 (byte {error.start})"
+            raise Misconfigured(what, where=str(path)) from None
         # BIND writes a domain that takes updates with "$ORIGIN ." ahead of its SOA record.
         said = "its SOA record stands at another name than its $ORIGIN or --domain says"
         hint = "say which domain it is:  --domain example.com"
         raise Misconfigured(said, where=str(path), hint=hint) from None
-    except RecursionError:
-        raise Misconfigured("$INCLUDE goes round in circles", where=str(path)) from None
     of_zone(book, zone)
 
 
@@ -59,25 +63,24 @@ class Bounded(dns.zone.Zone):
         return made
 
 
-def fault(error: Exception, path: Path, origin: str | None) -> Misconfigured:
+def fault(error: Exception, path: Path, text: str, origin: str | None) -> Misconfigured:
     """A parser's complaint, with where it stands."""
     said = str(error) or type(error).__name__
     found = _AT.match(said)
     what, where = (found["what"], f"{found['file']}:{found['line']}") if found else (said, str(path))
-    if found and found["file"] == str(path) and not parses(path, origin, int(found["line"]) - 1):
+    if found and found["file"] == str(path) and not parses(text, origin, int(found["line"]) - 1):
         where = f"{path}:{int(found['line']) - 1}"
     return Misconfigured(f"can't be read: {what.rstrip('.')}", where=where, hint="as in RFC 1035, section 5")
 
 
-def parses(path: Path, origin: str | None, lines: int) -> bool:
-    """Whether the first so many lines of a file are right.
+def parses(text: str, origin: str | None, lines: int) -> bool:
+    """Whether the first so many lines are right.
 
     The parser reads a record to its line's end before it looks at the values, and then names the next line.
     """
     if lines < 1:
         return True
-    with path.open(encoding="utf-8") as file:
-        text = "".join(islice(file, lines))
+    text = "".join(islice(io.StringIO(text), lines))
     try:
         dns.zone.from_text(text, origin, zone_factory=Bounded, relativize=False, check_origin=False, allow_include=True)
     except dns.zone.UnknownOrigin:  # so far nothing says which domain it is, which is no mistake

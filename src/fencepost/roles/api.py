@@ -15,6 +15,7 @@ import asyncio
 import contextlib
 import hmac
 import logging
+import secrets
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
@@ -24,6 +25,7 @@ import msgspec
 
 from fencepost.core.store import Order
 from fencepost.ports import DnsPort, HistoryRow, Misconfigured, PortError, Refused, StorePort, Unavailable
+from fencepost.ports.fleet import FleetStorePort
 from fencepost.roles import overrides
 from fencepost.roles.http_server import serve
 from fencepost.roles.observer import Observer, ObserverSettings, Witness, run_observer
@@ -40,6 +42,8 @@ if TYPE_CHECKING:
     from starlette.applications import Starlette
     from starlette.requests import Request
     from starlette.responses import Response
+
+    from fencepost.roles.fleet.requests import FleetApi
 
 log = logging.getLogger(__name__)
 
@@ -91,10 +95,20 @@ class Desk:
         return self.gatherer.aged(time.time_ns()) or await self.refresh()
 
     async def run(self) -> None:
-        """Gather each second, until cancelled."""
+        """See to it that no document is older than a second, until cancelled.
+
+        One that a caller had gathered counts: the screen of ``up`` asks each second too, and two gatherings a second
+        would be most of what an idle API costs.
+        """
         while True:
-            await self.refresh()
-            await asyncio.sleep(max(EVERY_S, REST * self.gatherer.composing_s))
+            if self.status is None or self.age_s >= self.every_s:
+                await self.refresh()
+            await asyncio.sleep(max(self.every_s - self.age_s, 0.0))
+
+    @property
+    def every_s(self) -> float:
+        """How old a document may become."""
+        return max(EVERY_S, REST * self.gatherer.composing_s)
 
 
 class Api:
@@ -156,11 +170,12 @@ class Api:
 
     async def post_override(self, request: "Request") -> "Response":
         """``POST /overrides``: a person's word about targets (JSON of ``Word``), replacing one of its id."""
-        placed = judged_word(await self._told(request, Word), self._running(), time.time_ns())
+        placed = judged_word(await self._told(request, Word), self.running(), time.time_ns())
         await self._store().put_override(placed.id, overrides.encode(placed))
         return await self._done(placed.id, placed.on, placed.by, f"{placed.what}: {placed.reason}")
 
-    def _running(self) -> Region:
+    def running(self) -> Region:
+        """The region as it was loaded last."""
         last = self.desk.gatherer.last
         return last.region if last is not None else self.region
 
@@ -169,12 +184,16 @@ class Api:
             raise Unavailable("this API has no store", hint="start it with one")
         return self.store
 
-    async def _told(self, request: "Request", kind: Any) -> Any:
-        """The body, from who may tell us. Raises ``Refused``."""
+    def allow(self, request: "Request") -> None:
+        """Raise ``NotAllowed`` for whoever doesn't have the token."""
         scheme, _, given = request.headers.get("authorization", "").partition(" ")
         if scheme.lower() != "bearer" or not hmac.compare_digest(given.strip().encode(), self.token.encode()):
             where = self.region.api.token.file or self.region.api.token.env
             raise NotAllowed("a change takes the token", hint=f"send it as a bearer token; it is in {where}")
+
+    async def _told(self, request: "Request", kind: Any) -> Any:
+        """The body, from who may tell us. Raises ``Refused``."""
+        self.allow(request)
         body = b""
         async for part in request.stream():
             body += part
@@ -188,16 +207,22 @@ class Api:
             ) from None
 
     async def _done(self, ident: str, on: str, by: str, text: str) -> "Response":
+        await self.note(HistoryRow("operator", on, by, text, time.time_ns()))
+        return answer(msgspec.json.encode({"accepted": ident, "on": on}), status=202)
+
+    async def note(self, row: HistoryRow) -> None:
+        """Write who did what into the history, and the log."""
         try:
-            await self._store().note([HistoryRow("operator", on, by, text, time.time_ns())])
+            await self._store().note([row])
         except PortError as error:
             log.debug("history not stored: %s", error)
-        log.info("%s %s by %s", on, text, by)
-        return answer(msgspec.json.encode({"accepted": ident, "on": on}), status=202)
+        log.info("%s %s by %s", row.on, row.text, row.by)
 
 
 class NotAllowed(Refused):
     """The token is missing or another."""
+
+    token = True
 
 
 def whole(name: str, text: str) -> int:
@@ -244,8 +269,8 @@ def failed(_: "Request", error: Exception) -> "Response":
     return answer(msgspec.json.encode({"error": told}), status=code, headers=headers)
 
 
-def application(api: Api) -> "Starlette":
-    """The routes."""
+def application(api: Api, fleet: "FleetApi | None" = None) -> "Starlette":
+    """The routes; the fleet's where there is one."""
     from starlette.applications import Starlette
     from starlette.routing import Route
 
@@ -262,6 +287,7 @@ def application(api: Api) -> "Starlette":
             route("/healthz", api.get_health),
             route("/orders", api.post_order, "POST"),
             route("/overrides", api.post_override, "POST"),
+            *(fleet.routes() if fleet is not None else ()),
         ],
         exception_handlers={PortError: failed},
     )
@@ -276,6 +302,7 @@ async def run_api(
     ready: Callable[[HostPort], None] | None = None,
     witness: Witness | None = None,
     observed: Mapping[str, DnsPort] | None = None,
+    fleet: FleetStorePort | None = None,
 ) -> None:
     """Observe and serve, until cancelled. ``ready`` is told where it listens, once it does.
 
@@ -288,7 +315,7 @@ async def run_api(
     observer = Observer(
         observer_settings(region), witness=witness, ports=observed if region.dns.place is None else None
     )
-    desk = Desk(Gatherer(region, store, dns, observer, via="api", folder=str(folder)), folder)
+    desk = Desk(Gatherer(region, store, dns, observer, via="api", folder=str(folder), fleet=fleet), folder)
     notes: asyncio.Queue[Broken] = asyncio.Queue(100)
 
     def tell(broken: Broken) -> None:
@@ -301,11 +328,26 @@ async def run_api(
             group.create_task(run_observer(observer, tell))
             group.create_task(desk.run())
             group.create_task(write_down(store, notes))
-            group.create_task(serve(application(Api(region, store, desk, token)), listening))
+            api = Api(region, store, desk, token)
+            requests = fleet_api(api, fleet)
+            if requests is not None:
+                group.create_task(requests.run())
+            group.create_task(serve(application(api, requests), listening))
             if ready is not None:
                 ready(HostPort(*listening.getsockname()[:2]))
     finally:
         listening.close()
+
+
+def fleet_api(api: Api, store: FleetStorePort | None) -> "FleetApi | None":
+    """The fleet's requests, where there is a fleet."""
+    if store is None:
+        return None
+    from fencepost.roles.fleet.launching import Clocks
+    from fencepost.roles.fleet.requests import FleetApi
+
+    clocks = Clocks(time.time_ns, time.monotonic_ns, lambda: secrets.randbits(64))
+    return FleetApi(api.running, store, api.allow, api.note, clocks)
 
 
 async def write_down(store: StorePort | None, notes: "asyncio.Queue[Broken]") -> None:

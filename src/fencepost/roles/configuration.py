@@ -9,7 +9,6 @@ compare-and-set, and who was overtaken writes nothing.
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import msgspec
@@ -185,27 +184,3 @@ def write_copy(path: Path, loaded: Loaded) -> bool:
         log.debug("%s isn't kept: %s", path, error.strerror)
         return False
     return True
-
-
-async def follow(store: StorePort, changed: Callable[[Loaded], Awaitable[None]]) -> None:
-    """Call ``changed`` whenever another configuration is running.
-
-    Until cancelled. While the store is away, the last stands.
-    """
-    body = b""
-    running = Running()
-    while True:
-        try:
-            config = (await store.inputs()).config
-            if config and config != body:
-                loaded = running.take(config)
-                if running.problem is not None:
-                    log.warning("%s", running.problem)
-                elif loaded is not None:
-                    await changed(loaded)
-                body = config
-        except PortError as error:
-            log.debug("configuration: %s", error)
-            await asyncio.sleep(0.2)
-            continue
-        await asyncio.sleep(FOLLOW_S)

@@ -34,6 +34,7 @@ class Following:
 
     Lines are counted by their store. One made anew counts from 1, and so does a copy put back from where it was made:
     what was seen last says nothing there. ``after`` is the last line that was seen before, ``since`` a time.
+    Where the newest line of all is still the same one, time and text included, nothing came.
     """
 
     def __init__(self, store: StorePort, since: Instant, after: int = 0, last: Instant = 0) -> None:
@@ -42,9 +43,13 @@ class Following:
         self.seen = after
         self.last = last
         self.identity = ""
+        self._newest: Sequence[HistoryRow] = ()
 
     async def new(self, most: int) -> Sequence[HistoryRow]:
         """The lines that came since the last call, oldest first; at most the newest ``most``. Raises ``PortError``."""
+        newest = tuple(await self.store.history(most=1))
+        if newest and newest == self._newest:
+            return ()  # so it is at most calls, and one question is enough
         identity = (await self.store.head()).store
         if self.identity not in ("", identity):
             self.seen = 0
@@ -55,6 +60,7 @@ class Following:
             rows = await self.store.history(since=self.since, most=most)
         self.seen = max([self.seen, *(row.id for row in rows)])
         self.last = max([self.last, *(row.at for row in rows)])
+        self._newest = newest
         return rows
 
     async def _fell_back(self) -> bool:

@@ -3,6 +3,9 @@
 They run in the planner's process, woken by the store, and share nothing with the planner but the store. What a file
 says of a pool comes from the configuration row, so a pass judges by the same settings everywhere.
 
+The instances of a pool that launches them are targets too, by the fleet's rows beside the pool's own. Those rows say
+who joined, who was ended, and whose host has lapsed; rows that are missing, or can't be read, say nothing.
+
 What can't be read costs what it speaks of and nothing else, and is told in a log line, a finding and the sign of life:
 a report that checker's vote, an override itself, a membership row its pool's passes, and of the configuration the last
 good one stands.
@@ -18,14 +21,17 @@ import msgspec
 from fencepost.core.effects import Wake
 from fencepost.core.instant import SECOND, Duration
 from fencepost.core.traffic.allowance import why_kept
+from fencepost.core.traffic.launched import launched
 from fencepost.core.traffic.load_balancer import LoadBalancer, ReportsRead, WriteMembership
 from fencepost.core.traffic.membership import MICRO, SERVING, Listing, Member, Membership, Move, Rule, State
 from fencepost.core.traffic.verdict import Beat, CheckerReport
 from fencepost.ports import DnsPort, HistoryRow, Inputs, Misconfigured, PortError, StorePort
+from fencepost.ports.fleet import FleetStorePort
 from fencepost.roles import clock
 from fencepost.roles.bodies import read_body
 from fencepost.roles.configuration import Loaded, Running
 from fencepost.roles.domains import Domains
+from fencepost.roles.fleet.serving import ServingRows
 from fencepost.roles.history import tell
 from fencepost.roles.loop import Condition
 from fencepost.roles.overrides import StoredOverride, of_pool, readable
@@ -73,8 +79,11 @@ class PoolPass:
 class LoadBalancers:
     """All pools of the region, one after the other, whenever the store changed or time asks for it."""
 
-    def __init__(self, name: str, store: StorePort, dns: Domains, copy: Path | None = None) -> None:
+    def __init__(
+        self, name: str, store: StorePort, dns: Domains, copy: Path | None = None, fleet: FleetStorePort | None = None
+    ) -> None:
         self.name = name
+        self.fleet = ServingRows(fleet) if fleet is not None else None
         self.store = store
         self.waiter = store.waiter(reports=True)
         self.dns = dns
@@ -105,6 +114,8 @@ class LoadBalancers:
         unreadable: dict[str, Misconfigured] = {}
         wait = SECOND
         if loaded is not None:
+            if self.fleet is not None and any(pool.launch is not None for pool in loaded.region.pools):
+                await self.fleet.read()
             for pool in loaded.region.pools:
                 work = self.passes.setdefault(pool.name, PoolPass(pool.name))
                 try:
@@ -176,7 +187,7 @@ class LoadBalancers:
                 beats.append(vote[1])
         return ReportsRead(
             settings=pool_settings(loaded.region, pool),
-            listing=Listing(listed_targets(pool), loaded.revision, confirmed=loaded.confirmed),
+            listing=self.listing(loaded, pool, row),
             reports=tuple(reports),
             beats=tuple(beats),
             overrides=tuple(of_pool(pool.name, self.heard(inputs)[0])),
@@ -184,6 +195,15 @@ class LoadBalancers:
             version=version,
             published=await self.published(loaded, pool) if row is None else frozenset(),
         )
+
+    def listing(self, loaded: Loaded, pool: Pool, row: Membership | None) -> Listing:
+        """The pool's targets as the file and the fleet's rows list them."""
+        targets = listed_targets(pool)
+        if pool.launch is None or self.fleet is None:
+            return Listing(targets, loaded.revision, confirmed=loaded.confirmed)
+        instances = launched(pool.name, self.fleet.rows, row, frozenset(target.key for target in targets))
+        both = (*targets, *instances.targets)
+        return Listing(both, loaded.revision, deregistered=instances.ended, confirmed=loaded.confirmed)
 
     async def published(self, loaded: Loaded, pool: Pool) -> frozenset[str] | None:
         """The addresses that DNS answers for the pool's endpoints now; None if DNS can't be read."""
@@ -257,7 +277,12 @@ def sight(member: Member) -> str:
 
 
 async def run_load_balancers(
-    name: str, domains: dict[str, DnsPort], store: StorePort, condition: Condition, copy: Path | None = None
+    name: str,
+    domains: dict[str, DnsPort],
+    store: StorePort,
+    condition: Condition,
+    copy: Path | None = None,
+    fleet: FleetStorePort | None = None,
 ) -> None:
     """Every pool's load balancer, until cancelled; ``copy`` is the local copy of the newest configuration."""
-    await LoadBalancers(name, store, Domains(domains), copy).run(condition)
+    await LoadBalancers(name, store, Domains(domains), copy, fleet).run(condition)

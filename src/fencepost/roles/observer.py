@@ -1,7 +1,8 @@
 """The observer: asks the region's DNS server what any caller would ask, and checks the promises from the answers.
 
 It shares no state with what it watches: no mirror, no store. Plain queries over UDP (TCP where an answer was cut short,
-RFC 7766 section 5), a whole look at an endpoint being its marker, its A and AAAA records, and its marker again.
+RFC 7766 section 5), a whole look at an endpoint being its marker, its A and AAAA records, the SRV records that its
+marker names, and its marker again.
 Judging is :mod:`fencepost.roles.status.promise_watch`'s; here are only questions and their pace.
 
 Each endpoint is looked at once a second, and when its domain's serial has moved (asked for each 200 ms), up to a bound
@@ -29,6 +30,7 @@ from fencepost.core.differences import Difference
 from fencepost.core.fence import Foreign, Marker
 from fencepost.core.instant import Instant
 from fencepost.core.names import longest_domain, marker_name
+from fencepost.core.service import Pointer, Service, claimed
 from fencepost.core.zone import Live
 from fencepost.ports import DnsPort, PortError
 from fencepost.roles.observer_questions import Asker, Unanswered
@@ -132,8 +134,9 @@ class Observer:
         before = await self._marker(marker)
         a, ttl_a = await self._addresses(endpoint.name, dns.rdatatype.A)
         aaaa, ttl_aaaa = await self._addresses(endpoint.name, dns.rdatatype.AAAA)
+        service = await self._service(endpoint.name, before)
         after = await self._marker(marker)
-        return self._judge(endpoint, Seen(before, a, aaaa, ttl_a if a else ttl_aaaa, after), serial)
+        return self._judge(endpoint, Seen(before, a, aaaa, ttl_a if a else ttl_aaaa, after, service), serial)
 
     def _judge(self, endpoint: Watched, seen: Seen, serial: int) -> bool:
         now = self._clock()
@@ -197,6 +200,21 @@ class Observer:
         addresses = sorted({int(ipaddress.ip_address(rdata.address)) for rdata in found})
         kind = ipaddress.IPv4Address if rtype == dns.rdatatype.A else ipaddress.IPv6Address
         return tuple(str(kind(address)) for address in addresses), found.ttl
+
+    async def _service(self, name: str, marker: Marker | Foreign | None) -> Service | None:
+        """The SRV records at the service that a marker of ours names, in order; None if it names none."""
+        value = claimed(marker)
+        if value is None or value.srv is None or marker is None or marker.owner != self.settings.owner:
+            return None
+        label = value.srv.service
+        found = await self._ask(f"{label}.{name}", dns.rdatatype.SRV)
+        if found is None:
+            return Service(label)
+        records = [
+            Pointer(each.priority, each.weight, each.port, each.target.to_text(omit_final_dot=True).lower())
+            for each in found
+        ]
+        return Service(label, found.ttl, tuple(sorted(records)))
 
     async def _ask(self, name: str, rtype: dns.rdatatype.RdataType) -> dns.rrset.RRset | None:
         self.asked += 1

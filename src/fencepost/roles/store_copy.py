@@ -1,4 +1,4 @@
-"""Copying a store into another: plans, configuration, membership, overrides, orders, history, by the ports alone.
+"""Copying a store into another: plans, configuration, membership, overrides, orders, history, and the fleet's rows.
 
 The plans are published anew, in order, under the numbers that they had, so that the new store knows every generation
 that stands in DNS: nothing has to be adopted and no number comes a second time. It keeps an identity of its own. A
@@ -7,6 +7,11 @@ copied one would be a lie: two stores would pass for one, and each would take th
 It may be done while the region runs, and again: what an earlier copy brought isn't brought twice. Roles that still
 write to the old store meanwhile are no danger to DNS, which is fenced by itself; what they note after the copy stays
 behind. A store that holds plans of another origin is refused, and nothing is written.
+
+The fleet's rows are brought as they are: hosts with the sets they run and the words people gave them, instances,
+network states, launches. The second store has a life of its own, so each lease in it counts as unknown, and nothing is
+placed before its host has reported there. Shards come without an owner, at the epoch they had, so that tokens go on
+rising.
 """
 
 import asyncio
@@ -14,15 +19,20 @@ from collections import Counter, defaultdict
 from collections.abc import Callable
 
 from msgspec import Struct
+from msgspec.structs import replace
 
+from fencepost.core.capacity.fleet_store import Change, Versioned
+from fencepost.core.capacity.rows import KINDS, FleetRow, HostRow, Kind, ShardRow
 from fencepost.core.instant import SECOND, Duration, Instant
 from fencepost.core.store import Head, Plan, Row
 from fencepost.ports import HistoryRow, Refused, StorePort
+from fencepost.ports.fleet import FleetStorePort
 
 HISTORY_MOST = 100_000
 NOTED_AT_ONCE = 1000
 LATE_MOST: Duration = 3600 * SECOND
 """A line that comes after another may be so much older: by a clock that is behind, or noted late."""
+FLEET_ROWS_AT_ONCE = 1000
 AT_ONCE = 32
 """Endpoints whose rows are read at the same time."""
 
@@ -152,3 +162,51 @@ async def copy_history(source: StorePort, target: StorePort, tell: Callable[[str
 def _line(row: HistoryRow) -> tuple[Instant, str, str, str, str]:
     """A line but for its id, which each store gives."""
     return row.at, row.kind, row.on, row.by, row.text
+
+
+async def copy_fleet(source: FleetStorePort, target: FleetStorePort, tell: Callable[[str], None]) -> int:
+    """Make the target's fleet rows those of the source; how many were written or deleted now.
+
+    Raises ``Refused`` if a fleet lives in the target: its rows are newer, and never written over.
+    """
+    await refuse_living(target)
+    done = 0
+    for kind in KINDS:
+        theirs = {found.row.key: unowned(found.row) for found in (await source.rows(kind)).rows}
+        ours = {found.row.key: found for found in (await target.rows(kind)).rows}
+        changes = changes_to(kind, theirs, ours)
+        for at in range(0, len(changes), FLEET_ROWS_AT_ONCE):
+            part = changes[at : at + FLEET_ROWS_AT_ONCE]
+            written = await target.commit(None, [(change,) for change in part])
+            if written is None or not all(written.applied):
+                hint = "stop every role that uses it, and copy again"
+                raise Refused("somebody else writes there", where="the store to be copied to", hint=hint)
+            done += len(part)
+            tell(f"fleet: {at + len(part):,} of {len(changes):,} rows of kind {kind}")
+    return done
+
+
+async def refuse_living(target: FleetStorePort) -> None:
+    """Raise ``Refused`` for a store in which a shard has an owner, or a host a lease."""
+    shards, hosts = await target.rows("shard"), await target.rows("host")
+    owners = [row for row, _ in shards.rows if isinstance(row, ShardRow) and row.owner]
+    held = [row for row, _ in hosts.rows if isinstance(row, HostRow) and row.held(hosts.life)]
+    if owners or held:
+        what = f"shard {owners[0].key} has an owner there" if owners else f"host {held[0].host} has its lease there"
+        hint = "a fleet that lives in the second store is newer than the copy; name a new store"
+        raise Refused(what, where="the store to be copied to", hint=hint)
+
+
+def unowned(row: FleetRow) -> FleetRow:
+    """A row as it is copied: a shard without its owner."""
+    return replace(row, owner="", open="") if isinstance(row, ShardRow) else row
+
+
+def changes_to(kind: Kind, theirs: dict[str, FleetRow], ours: dict[str, Versioned]) -> list[Change]:
+    """What makes rows of one kind those of the source."""
+    written = [
+        Change(row, ours[key].revision if key in ours else 0)
+        for key, row in theirs.items()
+        if key not in ours or ours[key].row != row
+    ]
+    return written + [Change(None, found.revision, (kind, key)) for key, found in ours.items() if key not in theirs]

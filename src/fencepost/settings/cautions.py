@@ -48,7 +48,9 @@ def _zones(region: Region, notes: Notes) -> None:
 
 
 def _pool(region: Region, pool: Pool, notes: Notes) -> None:
-    if len(pool.targets) == 1:
+    if pool.launch is not None:
+        pass  # how many there are, and where, is known when they run
+    elif len(pool.targets) == 1:
         notes.odd(pool.line, f"pool {pool.name} has one target, which is never taken out however sick it is")
     elif len(region.zones) > 1 and len({target.zone for target in pool.targets}) == 1:
         zone = pool.targets[0].zone

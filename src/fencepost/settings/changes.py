@@ -26,6 +26,7 @@ NEEDS_RESTART = (
     "dns.listen",
     "dns.server",
     "dns.key",
+    "dns.notify",
     "dns.transfer",
     "dns.options",
     "dns.secrets",
@@ -33,6 +34,12 @@ NEEDS_RESTART = (
     "store",
     "api",
     "checkers.canary",
+    "fleet.shards",
+    "fleet.renew_ns",
+    "fleet.key",
+    "fleet.driver",
+    "fleet.command",
+    "fleet.allow",
 )
 """Settings that roles take up at their start: what a region holds open, has written its name on, or was given once."""
 
@@ -46,6 +53,8 @@ FIXED = (
     "dns.server",
     "store",
     "api.listen",
+    "fleet.shards",
+    "fleet.key",
 )
 """Settings that no reload changes: half of the region would go on with the old, and its records would be orphans."""
 
@@ -219,10 +228,10 @@ def _flat(region: Region) -> dict[str, Any]:
     tree = msgspec.to_builtins(region)
     for name in ("name", "owner", "zones", "drills", "mode"):
         found[f"region.{name}"] = tree[name]
-    parts: list[tuple[str, Any]] = [(name, tree[name]) for name in ("dns", "store", "api", "safety")]
+    parts: list[tuple[str, Any]] = [(name, tree[name]) for name in ("dns", "store", "api", "safety", "fleet")]
     parts.append(("checkers.canary", [str(canary) for canary in region.canaries]))
     for pool in tree["pools"]:
-        parts += [(f"pool.{pool['name']}.{name}", pool[name]) for name in ("probe", "capacity", "safety")]
+        parts += [(f"pool.{pool['name']}.{name}", pool[name]) for name in ("probe", "capacity", "safety", "launch")]
     while parts:
         path, value = parts.pop()
         if isinstance(value, dict):

@@ -4,7 +4,8 @@ this."""
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from fencepost.settings import values
+from fencepost.settings import fleet, values
+from fencepost.settings.notify import places_by_zone
 from fencepost.settings.providers import BY_UPDATE, PROVIDERS
 from fencepost.settings.services import service
 from fencepost.settings.values import Reader
@@ -82,6 +83,7 @@ TABLES: dict[str, tuple[Key, ...]] = {
         Key("transfer", values.addresses, (), only=("embedded",)),
         Key("server", values.place(53), None, only=("rfc2136", *BY_API)),
         Key("key", values.secret, None, only=("rfc2136",), secret=True),
+        Key("notify", places_by_zone, (), only=("rfc2136",)),
         *(
             Key(key, read, None, only=(name,))
             for name, provider in PROVIDERS.items()
@@ -106,12 +108,25 @@ TABLES: dict[str, tuple[Key, ...]] = {
     ),
     "checkers": (Key("canary", values.canaries, ()),),
     "safety": SAFETY,
+    "fleet": (
+        Key("shards", values.whole(1, 1024), 1),
+        Key("renew", fleet.renew, "10s"),
+        Key("key", values.secret, None, secret=True),
+        Key("driver", values.choice("process", "none"), "process"),
+        Key("command", fleet.command, ()),
+        Key("hosts", fleet.hosts, ()),
+    ),
+    "fleet.network": (Key("allow", fleet.allowed, ()),),
     "pool.NAME": (
         Key("probe", values.target_url, example='probe = "http://:8080/healthz"'),
         Key("capacity", values.http_url, None),
     ),
     "pool.NAME.probe": PROBE,
     "pool.NAME.safety": SAFETY,
+    "pool.NAME.launch": (
+        Key("port", values.whole(1, 65535), None),
+        Key("command", fleet.command, None),
+    ),
     "target": TARGET,
     "endpoint": ENDPOINT,
 }
@@ -125,7 +140,7 @@ MUST: dict[tuple[str, str], Mapping[str, str]] = {
 }
 """What a provider or a kind of store has to be given: the key, and an example of what to write."""
 
-SUBTABLES = ("probe", "safety", "targets")
+SUBTABLES = ("probe", "safety", "targets", "launch")
 """What a pool holds besides its own keys; `probe` may be either."""
 
 

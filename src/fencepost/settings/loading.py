@@ -10,6 +10,7 @@ from pathlib import Path as FilePath
 import msgspec
 
 from fencepost.settings.cautions import note_cautions
+from fencepost.settings.fleet import judge_fleet
 from fencepost.settings.lines import Lines, Path
 from fencepost.settings.meaning import meaning
 from fencepost.settings.mistakes import Caution, Mistake, Notes, SettingsError, TooManyError, clean
@@ -84,6 +85,7 @@ def judge(text: str, path: str, environ: Mapping[str, str] = os.environ, *, ipv6
     try:
         reading = Reading(notes, raw, lines, FilePath(os.path.abspath(path)), environ)
         judge_relations(reading, environ, ipv6=ipv6)
+        judge_fleet(reading)
         judge_places(reading)
         if not notes.mistakes:
             return _good(path, reading.region, lines)

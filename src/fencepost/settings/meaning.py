@@ -5,23 +5,27 @@ the mean weight, as it does there; so in a pool of unequal weights "2 targets" i
 first line says so.
 """
 
+from collections.abc import Sequence
+
 from fencepost.core.traffic import limits
-from fencepost.core.traffic.membership import MICRO
+from fencepost.core.traffic.membership import MICRO, family
 from fencepost.settings import units
 from fencepost.settings.core_settings import safety_settings
+from fencepost.settings.fleet import fleet_meaning
 from fencepost.settings.schema import Pool, Region
 
 
 class Scale:
     """A pool with all its targets in service, as the limiter's sums, and the size of one mean target in them."""
 
-    def __init__(self, pool: Pool) -> None:
-        """Take a pool that has targets."""
-        self.count = len(pool.targets)
-        self.capacity = sum(target.counts for target in pool.targets) * MICRO
+    def __init__(self, pool: Pool, launched: Sequence[tuple[int, str]] = ()) -> None:
+        """Take a pool that has targets: its own, or ``launched``, the weight and address of each of those there are."""
+        targets = launched or [(target.counts, target.address) for target in pool.targets]
+        self.count = len(targets)
+        self.capacity = sum(weight for weight, _ in targets) * MICRO
         self.each = self.capacity // self.count
         self.safety = safety_settings(pool.safety)
-        self.families = len({target.family for target in pool.targets})
+        self.families = len({family(address) for _, address in targets})
         self.standing = limits.Standing(count=self.count, capacity=self.capacity)
 
     def enough(self, staying: int) -> bool:
@@ -62,12 +66,14 @@ def leaves_dns_ns(pool: Pool) -> tuple[int, int]:
 
 
 def meaning(region: Region) -> tuple[str, ...]:
-    """Say in three lines for each pool what its settings mean."""
-    return tuple(line for pool in region.pools for line in pool_meaning(region, pool))
+    """Say in three lines for each pool what its settings mean, and what the fleet's come to."""
+    return (*(line for pool in region.pools for line in pool_meaning(region, pool)), *fleet_meaning(region))
 
 
 def pool_meaning(region: Region, pool: Pool) -> tuple[str, ...]:
     """Say what one pool's settings mean."""
+    if not pool.targets:
+        return (f"pool {pool.name}   no targets of its own: its instances come by  fencepost fleet launch {pool.name}",)
     scale = Scale(pool)
     count, least = scale.count, scale.least_in()
     most, limit = scale.out_at_most()

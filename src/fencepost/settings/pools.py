@@ -9,17 +9,17 @@ from fencepost.core.names import longest_domain, marker_name, normalise
 from fencepost.settings import keys, values
 from fencepost.settings.lines import Lines, Path
 from fencepost.settings.mistakes import Notes, advice, clean, shown
-from fencepost.settings.schema import Endpoint, Pool, Probe, Safety, Target, Url
+from fencepost.settings.schema import Endpoint, Launch, Pool, Probe, Safety, Target, Url
 from fencepost.settings.tables import Fields, as_table, heading, read_table
 
 _NO_URL = Url("http", "", 80, "/")
 
 
 def read_pools(
-    notes: Notes, raw: Any, lines: Lines, safety: Safety, zones: tuple[str, ...] | None
+    notes: Notes, raw: Any, lines: Lines, safety: Safety, zones: tuple[str, ...] | None, command: tuple[str, ...]
 ) -> tuple[tuple[Pool, ...], tuple[str, ...], set[Path]]:
     """Read every pool. Gives the pools, the zones their targets name in sorted order, and the paths that could not be
-    read."""
+    read. ``command`` is what instances run where a pool doesn't say."""
     pools: list[Pool] = []
     bad: set[Path] = set()
     if not isinstance(raw, dict):
@@ -27,7 +27,7 @@ def read_pools(
         return (), (), bad
     for name, value in raw.items():
         reader = _PoolReader(notes, lines, safety, zones, name)
-        pools.append(reader.read(value))
+        pools.append(reader.read(value, command))
         bad |= reader.bad
     if not raw:
         notes.wrong((), "there is no pool; write [pool.NAME] with a probe and [pool.NAME.targets]")
@@ -46,7 +46,7 @@ class _PoolReader:
         self.bad: set[Path] = set()
         self.first: dict[str, int] = {}
 
-    def read(self, value: Any) -> Pool:
+    def read(self, value: Any, command: tuple[str, ...]) -> Pool:
         path = self.path
         try:
             values.word(self.name)
@@ -54,14 +54,22 @@ class _PoolReader:
             self.notes.wrong(path, f"pool {shown(self.name)} {error}")
         raw = as_table(self.notes, value, path)
         fields = read_table(self.notes, raw, path, keys.TABLES["pool.NAME"], also=self._subtables(raw))
+        probe = self._probe(raw, fields)
         return Pool(
             name=self.name,
-            probe=self._probe(raw, fields),
+            probe=probe,
             capacity=fields["capacity"],
             safety=self._safety(raw),
             targets=self._targets(raw),
             line=self.lines.of(path),
+            launch=self._launch(raw["launch"], probe, command) if "launch" in raw else None,
         )
+
+    def _launch(self, raw: Any, probe: Probe, command: tuple[str, ...]) -> Launch:
+        path = (*self.path, "launch")
+        fields = read_table(self.notes, as_table(self.notes, raw, path), path, keys.TABLES["pool.NAME.launch"])
+        self.bad |= {(*path, key) for key in fields.bad}
+        return Launch(fields["port"] or probe.url.port, fields["command"] or command)
 
     def _subtables(self, raw: dict[str, Any]) -> tuple[str, ...]:
         long_form = isinstance(raw.get("probe"), dict)
@@ -110,7 +118,7 @@ class _PoolReader:
                 target = self._target(zone, one, (*path, zone, index))
                 if target is not None:
                     targets.append(target)
-        if not targets:
+        if not targets and ("targets" in raw or "launch" not in raw):
             self.bad.add(path)
             if len(self.notes.mistakes) == before:
                 at = path if "targets" in raw else self.path
@@ -195,7 +203,7 @@ class _EndpointReader:
         self.domains = dict.fromkeys(domains)
         self.pools_known = pools_known
         self.first: dict[str, int] = {}
-        self.families = {name: tuple(sorted({t.family for t in pool.targets})) for name, pool in pools.items()}
+        self.families = {name: _families(pool) for name, pool in pools.items()}
 
     def read(self, raw: dict[str, Any], path: Path, ttl_s: int) -> Endpoint | None:
         fields = read_table(self.notes, raw, path, keys.ENDPOINT)
@@ -253,7 +261,14 @@ class _EndpointReader:
     def _families(self, records: tuple[str, ...], pool: str, path: Path) -> None:
         """Refuse a published family without any address: it would be empty, which is what must never be."""
         for family in records:
-            if self.families[pool] and family not in self.families[pool]:
+            if self.pools[pool].targets and family not in self.families[pool] and not self.pools[pool].launch:
                 kind = "IPv6" if family == "AAAA" else "IPv4"
                 text = f'records names "{family}", and pool {pool} has no {kind} target to answer with; leave it out'
                 self.notes.wrong(path, text)
+
+
+def _families(pool: Pool) -> tuple[str, ...]:
+    """The families a pool's endpoints publish where they don't say. What hosts give to instances isn't known here, so
+    it is IPv4 alone for a pool of nothing but instances."""
+    found = tuple(sorted({target.family for target in pool.targets}))
+    return found or (("A",) if pool.launch else ())

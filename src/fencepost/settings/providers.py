@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from fencepost.core.traffic.room import Room
-from fencepost.settings import values
+from fencepost.settings import google, values
 from fencepost.settings.schema import Dns
 from fencepost.settings.values import Reader
 
@@ -54,7 +54,7 @@ PROVIDERS = {
     "clouddns": Provider(
         "Google Cloud DNS",
         "fencepost.adapters.dns_cloud_dns",
-        {"project": values.string, "managed_zone": values.string},
+        {"project": google.project, "managed_zone": google.managed_zone},
         secrets=("token",),
         must={"project": '"my-project"', "managed_zone": '"example-com"', "token": '{ env = "CLOUD_DNS_TOKEN" }'},
         # Of a change: 1,000 sets (three an endpoint, and the SOA record), 100,000 bytes of values; 100 values a set.

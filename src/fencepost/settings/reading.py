@@ -14,10 +14,11 @@ from fencepost.settings.lines import Lines, Path
 from fencepost.settings.mistakes import Notes, advice, clean, nearest, shown
 from fencepost.settings.pools import read_endpoints, read_pools
 from fencepost.settings.providers import PROVIDERS
-from fencepost.settings.schema import Api, Dns, Region, Safety, Secret, Store
+from fencepost.settings.schema import Api, Dns, Fleet, Region, Safety, Secret, Store
 from fencepost.settings.tables import Fields, as_table, heading, read_table
 
-_TABLES = ("region", "dns", "store", "api", "checkers", "safety")
+_TABLES = ("region", "dns", "store", "api", "checkers", "safety", "fleet")
+_INNER = {"fleet": ("network",)}
 
 
 class Reading:
@@ -60,8 +61,18 @@ class Reading:
             self.notes.wrong((), f"there is no [{name}]; write it with at least {first}")
             fields = read_table(Notes(), {}, (name,), keys.TABLES[name])
         else:
-            fields = read_table(self.notes, as_table(self.notes, raw, (name,)), (name,), keys.TABLES[name])
+            fields = self._fields(raw, (name,), _INNER.get(name, ()))
         self._only_its_own(name, fields)
+        return fields
+
+    def _fields(self, raw: Any, path: Path, inner: tuple[str, ...]) -> Fields:
+        """One table and the tables within it; what is read of those stands beside its own keys."""
+        table = as_table(self.notes, raw, path)
+        fields = read_table(self.notes, table, path, keys.TABLES[".".join(map(str, path))], also=inner)
+        for name in inner:
+            below = self._fields(table.get(name, {}), (*path, name), ())
+            fields.update(below)
+            fields.bad |= below.bad
         return fields
 
     def _only_its_own(self, table: str, fields: Fields) -> None:
@@ -83,8 +94,9 @@ class Reading:
         region, dns, checkers = self.fields["region"], self.fields["dns"], self.fields["checkers"]
         store, own = self.fields["store"], PROVIDERS[dns["provider"] or "embedded"]
         safety = safety_of(self.fields["safety"])
+        command = self.fields["fleet"]["command"]
         pools, named_zones, pool_bad = read_pools(
-            self.notes, self.raw.get("pool", {}), self.lines, safety, region["zones"]
+            self.notes, self.raw.get("pool", {}), self.lines, safety, region["zones"], command
         )
         self.bad |= pool_bad
         name = region["name"] or "unnamed"
@@ -106,6 +118,7 @@ class Reading:
                 transfer=dns["transfer"],
                 server=dns["server"],
                 key=self._placed(dns["key"]),
+                notify=dns["notify"],
                 options=tuple((key, dns[key]) for key in own.options if dns[key] is not None),
                 secrets=tuple((key, placed) for key in own.secrets if (placed := self._placed(dns[key])) is not None),
             ),
@@ -122,7 +135,14 @@ class Reading:
             pools=pools,
             endpoints=endpoints,
             path=str(self.path),
+            fleet=self._fleet() if "fleet" in self.raw else None,
         )
+
+    def _fleet(self) -> Fleet:
+        fleet = self.fields["fleet"]
+        key = self._placed(fleet["key"]) or Secret(file=self._in_state("fleet.key"))
+        words = (fleet["driver"], fleet["command"], fleet["allow"], fleet["hosts"])
+        return Fleet(fleet["shards"], fleet["renew"], key, *words)
 
     def _token(self) -> Secret:
         given: Secret | None = self._placed(self.fields["api"]["token"])

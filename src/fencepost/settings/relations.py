@@ -9,6 +9,7 @@ from fencepost.settings import units
 from fencepost.settings.core_settings import EXIT_PPM
 from fencepost.settings.lines import Lines, Path
 from fencepost.settings.mistakes import Notes
+from fencepost.settings.notify import notify_faults
 from fencepost.settings.providers import PROVIDERS
 from fencepost.settings.schema import HostPort, Pool, Region, Safety, Secret
 from fencepost.settings.secret import read_secret, read_tsig_key
@@ -32,6 +33,7 @@ def judge_relations(read: Read, environ: Mapping[str, str], *, ipv6: bool) -> No
         _probe(read, pool)
         _families(read, pool, ipv6=ipv6)
     _listeners(read)
+    _notify(read)
     _canaries(read)
     _endpoints(read)
     _secrets(read, environ)
@@ -72,7 +74,7 @@ class _Safety:
             self.notes.wrong(self._at(own, "fail_open"), text)
 
     def _count(self, pool: Pool, own: Path) -> None:
-        if not self._readable(own, "min_count") or (*own, "targets") in self.read.bad:
+        if not self._readable(own, "min_count") or (*own, "targets") in self.read.bad or pool.launch:
             return
         count = len(pool.targets)
         if pool.safety.min_count > count:
@@ -112,7 +114,8 @@ def _probe(read: Read, pool: Pool) -> None:
             f'"{units.duration_text(pool.probe.interval_ns)}", or probes of one target overlap'
         )
         read.notes.wrong(at, text)
-    if pool.probe.url.kind == "tcp" and not pool.probe.url.port and not all(target.port for target in pool.targets):
+    ported = all(target.port for target in pool.targets) and (pool.launch is None or pool.launch.port)
+    if pool.probe.url.kind == "tcp" and not pool.probe.url.port and not ported:
         read.notes.wrong(path, 'a tcp probe needs a port, like "tcp://:5432", or each target its own')
 
 
@@ -135,7 +138,7 @@ def _families(read: Read, pool: Pool, *, ipv6: bool) -> None:
 def _listeners(read: Read) -> None:
     """Refuse two things that would listen on one port of one address: whichever starts second never does.
 
-    What else listens (for NOTIFY) takes a free port.
+    What listens for NOTIFY takes a free port, unless the file says otherwise (:mod:`.notify`).
     """
     dns, api = read.region.dns, read.region.api.listen
     server = dns.place
@@ -161,6 +164,13 @@ def _everywhere(host: str) -> bool:
         return ipaddress.ip_address(host).is_unspecified
     except ValueError:
         return False  # a name
+
+
+def _notify(read: Read) -> None:
+    """Refuse places for NOTIFY that no enactor would listen at, or two would."""
+    if not {("dns", "notify"), ("dns", "provider"), ("region", "zones"), ("api", "listen")} & read.bad:
+        for text in notify_faults(read.region):
+            read.notes.wrong(("dns", "notify"), f"notify: {text}")
 
 
 def _canaries(read: Read) -> None:
@@ -208,6 +218,9 @@ def _secrets(read: Read, environ: Mapping[str, str]) -> None:
     token = read.region.api.token
     if token.env or os.path.lexists(token.file):
         _look(read, token, environ, ("api", "token"))
+    seal = read.region.fleet.key if read.region.fleet is not None else None
+    if seal is not None and (seal.env or os.path.lexists(seal.file)):
+        _look(read, seal, environ, ("fleet", "key"))
 
 
 def _look(read: Read, secret: Secret, environ: Mapping[str, str], at: tuple[str, str]) -> None:

@@ -84,9 +84,17 @@ class Target(msgspec.Struct, frozen=True, gc=False):
         return self.weight or 1
 
 
+class Launch(msgspec.Struct, frozen=True, gc=False):
+    """How a pool's instances are run on the fleet. `port` is the probe's where the file gives none, `command` that of
+    [fleet]: words, with ``{address}`` and the like still in them."""
+
+    port: int
+    command: tuple[str, ...] = ()
+
+
 class Pool(msgspec.Struct, frozen=True):
     """Targets that are interchangeable, judged and limited together. `safety` is what holds for this pool, defaults
-    in."""
+    in. With `launch` its targets are instances on the fleet too, and `targets` may be empty."""
 
     name: str
     probe: Probe
@@ -94,6 +102,7 @@ class Pool(msgspec.Struct, frozen=True):
     safety: Safety
     targets: tuple[Target, ...]
     line: int
+    launch: Launch | None = None
 
 
 class Endpoint(msgspec.Struct, frozen=True, gc=False):
@@ -115,7 +124,8 @@ class Endpoint(msgspec.Struct, frozen=True, gc=False):
 
 class Dns(msgspec.Struct, frozen=True):
     """Where records are written. `listen` and `transfer` are the embedded server's; `server` and `key` those of
-    rfc2136; `options` and `secrets` a provider's own keys and what they say."""
+    rfc2136; `options` and `secrets` a provider's own keys and what they say. `notify` is where each zone's enactor
+    takes NOTIFY from a primary of rfc2136."""
 
     provider: str
     domains: tuple[str, ...]
@@ -127,6 +137,7 @@ class Dns(msgspec.Struct, frozen=True):
     key: Secret | None
     options: tuple[tuple[str, str], ...] = ()
     secrets: tuple[tuple[str, Secret], ...] = ()
+    notify: tuple[tuple[str, HostPort], ...] = ()
 
     @property
     def place(self) -> HostPort | None:
@@ -136,6 +147,10 @@ class Dns(msgspec.Struct, frozen=True):
     def option(self, key: str) -> str:
         """Give what the file says for one of the provider's own keys; "" if nothing."""
         return dict(self.options).get(key, "")
+
+    def notify_at(self, zone: str) -> HostPort | None:
+        """Give the fixed place at which a zone's enactor takes NOTIFY; None where any free port will do."""
+        return dict(self.notify).get(zone)
 
 
 class Store(msgspec.Struct, frozen=True, gc=False):
@@ -160,6 +175,42 @@ class Api(msgspec.Struct, frozen=True, gc=False):
     token: Secret
 
 
+class Allowed(msgspec.Struct, frozen=True, gc=False):
+    """One thing that instances accept: ``tcp`` or ``udp``, to this port, from this network."""
+
+    protocol: str
+    port: int
+    source: str
+
+    def __str__(self) -> str:
+        """Write it as in the file: ``tcp/5302 from 127.0.0.0/8``."""
+        return f"{self.protocol}/{self.port} from {self.source}"
+
+
+class Fleet(msgspec.Struct, frozen=True):
+    """Hosts that instances are launched on. `renew_ns` is R; `driver` is ``process`` or ``none``; `key` seals what
+    managers and agents say to each other, and its file is made on first start. `hosts`, if there are any, are all that
+    there may be."""
+
+    shards: int
+    renew_ns: int
+    key: Secret
+    driver: str
+    command: tuple[str, ...] = ()
+    allow: tuple[Allowed, ...] = ()
+    hosts: tuple[str, ...] = ()
+
+    @property
+    def lease_ns(self) -> int:
+        """How long a lease holds without an answer: three renewals."""
+        return 3 * self.renew_ns
+
+    @property
+    def margin_ns(self) -> int:
+        """What is waited beyond a lease, for clocks that run apart by up to 1 % each."""
+        return self.lease_ns // 50
+
+
 class Region(msgspec.Struct, frozen=True):
     """A whole region.toml. `path` is the absolute path of the file it was read from."""
 
@@ -176,6 +227,7 @@ class Region(msgspec.Struct, frozen=True):
     pools: tuple[Pool, ...]
     endpoints: tuple[Endpoint, ...]
     path: str
+    fleet: Fleet | None = None
 
     def pool(self, name: str) -> Pool:
         """Give a pool by its name. Raises KeyError if there is none."""

@@ -64,6 +64,10 @@ class InvalidBatch(Exception):  # noqa: N818  an answer to be looked into
         self.message = message
 
 
+class Outrun(Exception):  # noqa: N818  as above
+    """A request wasn't sent: before its turn came it wasn't wanted any more."""
+
+
 class Client:
     """One connection pool to the API, opened at the first request.
 
@@ -81,13 +85,23 @@ class Client:
         self.calls: dict[str, int] = {}
         self.sent: Instant = 0
 
-    async def ask(self, action: str, asked: Asked, *, urgent: bool, **arguments: Any) -> dict[str, Any]:
-        """The answer of one action. ``urgent`` requests go before those of the rolling scan.
+    async def ask(
+        self,
+        action: str,
+        asked: Asked,
+        *,
+        urgent: bool,
+        wanted: Callable[[], bool] = lambda: True,
+        **arguments: Any,
+    ) -> dict[str, Any]:
+        """The answer of one action. ``urgent`` requests go before those of the rolling scan; ``wanted`` says, each time
+        before one is sent, whether it still is to be.
 
-        Raises :class:`InvalidBatch` or one of the ports' exceptions.
+        Raises :class:`InvalidBatch`, :class:`Outrun` or one of the ports' exceptions.
         """
         for attempt in range(1, ATTEMPTS_MOST + 1):
-            await self._pace.turn(urgent=urgent)
+            if not await self._pace.turn(urgent=urgent, wanted=wanted):
+                raise Outrun
             try:
                 answer = await self._once(action, arguments)
             except aws.ClientError as error:

@@ -3,7 +3,8 @@
 An account has five a second, and others live there too, so a region takes two unless told otherwise. Whoever wants to
 ask takes a turn from the shared file; turns are at least one interval apart. A turn isn't booked ahead: who finds none
 comes back when the next is due. So a write that comes late isn't behind a queue of page reads, and while a write waits
-the rolling scan keeps still.
+the rolling scan keeps still. And a write that another role of this host was quicker with is given up while it waits: it
+would only be refused, and at two requests a second it waits for longer than it takes.
 
 After "Throttling" the interval doubles, up to sixteenfold, and creeps back by a tenth with each request that is
 answered.
@@ -29,10 +30,17 @@ class Pace:
         self._interval = int(SECOND / requests)
         self._sleep = sleep
 
-    async def turn(self, *, urgent: bool) -> None:
-        """Wait for a turn. Urgent ones (writes, and looking again after a refusal) go before the rolling scan's."""
-        while (left := self.take(now(), urgent=urgent)) > 0:
+    async def turn(self, *, urgent: bool, wanted: Callable[[], bool] = lambda: True) -> bool:
+        """Wait for a turn. Urgent ones (writes, and looking again after a refusal) go before the rolling scan's.
+
+        False, and none is taken, once it isn't ``wanted`` any more: that is asked each time before one is.
+        """
+        while wanted():
+            left = self.take(now(), urgent=urgent)
+            if left <= 0:
+                return True
             await self._sleep((left / SECOND) * (1 + random.uniform(0, 0.1)))  # noqa: S311  jitter
+        return False
 
     def take(self, at: Instant, *, urgent: bool) -> Duration:
         """Take a turn if one is free: 0; else how long to wait before trying again."""

@@ -25,7 +25,7 @@ from fencepost.adapters.dns_route53.batches import (
     removal_of,
     told,
 )
-from fencepost.adapters.dns_route53.client import Client, InvalidBatch
+from fencepost.adapters.dns_route53.client import Client, InvalidBatch, Outrun
 from fencepost.adapters.dns_route53.errors import Asked, Verdict, reasons, refused
 from fencepost.adapters.dns_route53.host_cache import Shared, now
 from fencepost.adapters.dns_route53.listing import Listing, pages_of, scan_seconds
@@ -250,14 +250,21 @@ class Route53Dns:
         asked = Asked("ChangeResourceRecordSets", doing, zone_id, writes=True, count=len(exchanges))
         names = dict.fromkeys(one.name for one in exchanges)
         self.last_refusal = ""
+
+        def wanted() -> bool:
+            return not any(name in names for name in self._take_shared(zone_id))
+
         try:
             await self._client.ask(
                 "ChangeResourceRecordSets",
                 asked,
                 urgent=True,
+                wanted=wanted,
                 HostedZoneId=zone_id,
                 ChangeBatch={"Changes": changes_of(exchanges)},
             )
+        except Outrun:
+            return False
         except InvalidBatch as error:
             self.last_refusal = error.message
             return self._refused(error.message, exchanges, doing)

@@ -13,7 +13,9 @@ from typing import Any
 
 from msgspec import Struct
 
+from fencepost.core.dns_numbers import TTL_MAX
 from fencepost.core.record_set import Content
+from fencepost.ports import Unavailable
 
 FIRST_IDENTIFIER = "fencepost"
 _ROUTED = {
@@ -51,7 +53,10 @@ class RecordSet(Struct, frozen=True, gc=False):
 
 
 def from_api(listed: Mapping[str, Any]) -> RecordSet:
-    """A set as ListResourceRecordSets gives it."""
+    """A set as ListResourceRecordSets gives it. Raises ``Unavailable`` for a TTL that is none (RFC 2181 section 8)."""
+    if not 0 <= listed.get("TTL", 0) <= TTL_MAX:
+        said = f"its answer makes no sense: {listed['Name']} has a TTL of {listed['TTL']} s"
+        raise Unavailable(said, where="Route 53")
     odd = next((word for key, word in _ROUTED.items() if key in listed), "")
     return RecordSet(
         listed["Name"],

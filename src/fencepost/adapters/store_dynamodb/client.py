@@ -17,7 +17,14 @@ from contextlib import AsyncExitStack
 from typing import Any, TypeVar
 
 from fencepost.adapters.store_dynamodb import faults
-from fencepost.adapters.store_dynamodb.faults import ConditionError, ExistsError, Kind, LostError, TableMissingError
+from fencepost.adapters.store_dynamodb.faults import (
+    ConditionError,
+    ExistsError,
+    Kind,
+    LostError,
+    TableMissingError,
+    UnmetError,
+)
 from fencepost.adapters.store_dynamodb.items import Item, key
 
 T = TypeVar("T")
@@ -55,7 +62,7 @@ class Client:
         """One request (``get_item`` …), repeated while DynamoDB is busy.
 
         Raises the port's ``Unavailable`` or ``Misconfigured``, :class:`TableMissingError`, with ``once``
-        :class:`LostError`; :class:`ConditionError` and :class:`ExistsError` as they say.
+        :class:`LostError`; :class:`ConditionError`, :class:`UnmetError` and :class:`ExistsError` as they say.
         """
         deadline, pause = time.monotonic() + PATIENCE_S, PAUSE_LEAST_S
         while True:
@@ -65,6 +72,8 @@ class Client:
                 kind, code = faults.kind_of(error), faults.code_of(error)
                 if code == "ConditionalCheckFailedException":
                     raise ConditionError(faults.item_of(error)) from error
+                if faults.UNMET in faults.reasons_of(error):
+                    raise UnmetError(faults.reasons_of(error)) from error
                 if code == "ResourceInUseException":
                     raise ExistsError from error
                 if code == "ResourceNotFoundException":

@@ -8,7 +8,7 @@ No text here repeats what AWS says of a signature or a token; only codes and nam
 """
 
 import enum
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from botocore import exceptions as boto
@@ -17,7 +17,8 @@ from fencepost.ports import Misconfigured, PortError, Unavailable
 
 MAKE_HINT = "a planner makes it; start one (`fencepost up`), or see [store] table and aws_region"
 RIGHTS = (
-    "dynamodb:DescribeTable, GetItem, BatchGetItem, Query, PutItem, DeleteItem and BatchWriteItem on the table;"
+    "dynamodb:DescribeTable, GetItem, BatchGetItem, Query, PutItem, DeleteItem, BatchWriteItem and, for a fleet,"
+    " ConditionCheckItem on the table;"
     " the planner also Scan and CreateTable"
 )
 _BUSY = frozenset({
@@ -30,6 +31,14 @@ _BUSY = frozenset({
     "ReplicatedWriteConflictException",
     "LimitExceededException",
 })  # fmt: skip
+UNMET = "ConditionalCheckFailed"
+_PASSING = frozenset({
+    "None",
+    "TransactionConflict",
+    "ProvisionedThroughputExceeded",
+    "ThrottlingError",
+})  # fmt: skip
+"""Why a transaction was cancelled that may be sent again."""
 _EXPIRED = frozenset({"ExpiredTokenException", "ExpiredToken", "RequestExpired"})
 _CREDENTIALS = frozenset({
     "UnrecognizedClientException",
@@ -68,6 +77,14 @@ class ConditionError(Exception):
         self.item = item
 
 
+class UnmetError(Exception):
+    """Conditions of a transaction didn't hold, and nothing happened: ``failed`` says of each of its actions which."""
+
+    def __init__(self, reasons: Sequence[str]) -> None:
+        super().__init__("conditions of a transaction didn't hold")
+        self.failed = tuple(reason == UNMET for reason in reasons)
+
+
 class ExistsError(Exception):
     """The table is there already, or being made."""
 
@@ -91,6 +108,12 @@ def code_of(error: BaseException) -> str:
     return ""
 
 
+def reasons_of(error: BaseException) -> Sequence[str]:
+    """Why a transaction was cancelled: a code for each of its actions; none for any other error."""
+    reasons = error.response.get("CancellationReasons", ()) if isinstance(error, boto.ClientError) else ()
+    return tuple(str(reason.get("Code", "None")) for reason in reasons)
+
+
 def item_of(error: BaseException) -> Mapping[str, Any] | None:
     """What stands where a condition didn't hold, if it was asked for."""
     item: Mapping[str, Any] | None = error.response.get("Item") if isinstance(error, boto.ClientError) else None
@@ -107,6 +130,8 @@ def status_of(error: BaseException) -> int:
 def kind_of(error: BaseException) -> Kind:
     """What an error says about the request."""
     if code_of(error) in _BUSY or isinstance(error, _UNREACHED):
+        return Kind.BUSY
+    if code_of(error) == "TransactionCanceledException" and _PASSING.issuperset(reasons_of(error)):
         return Kind.BUSY
     if isinstance(error, boto.SSLError):
         return Kind.FINAL

@@ -31,7 +31,7 @@ def key(partition: str, sort: str) -> dict[str, Any]:
     return {"pk": {"S": partition}, "sk": {"S": sort}}
 
 
-PARTITIONS = ("root", "blob", "plan", "row", "old", "report", "beat", "finding", "enacted", "history")
+PARTITIONS = ("root", "blob", "plan", "row", "old", "report", "beat", "finding", "enacted", "history", "fleet")
 """What our partition keys begin with, up to "#"."""
 
 

@@ -12,10 +12,11 @@ that runs sees it missing, and one that was stopped finds that it hasn't looked.
 
 *Global tables.* A store needs one place where a compare-and-set is decided. In a global table with eventual consistency
 (MREC, the default) each Region decides by itself and the last writer wins: two Regions can both win. Such a table is
-refused. With strong consistency (MRSC) the trouble is gone, and everything here works on it: no transaction is used,
-which MRSC tables don't take, no TTL and no index. But a replica has an ARN of its own, so all roles of a region must
-use the table in one and the same AWS Region, and are told so. Safety at the records never rests on any replica: DNS
-itself is the fence, and a store that fell behind is a lost store, which adopts what the markers say.
+refused. With strong consistency (MRSC) the trouble is gone, and everything but a fleet's rows works on it: else no
+transaction is used, which MRSC tables don't take, no TTL and no index. But a replica has an ARN of its own, so all
+roles of a region must use the table in one and the same AWS Region, and are told so. Safety at the records never rests
+on any replica: DNS itself is the fence, and a store that fell behind is a lost store, which adopts what the markers
+say.
 """
 
 import asyncio

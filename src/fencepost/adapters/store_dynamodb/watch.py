@@ -32,9 +32,15 @@ class Watch(Changes):
 
     def told(self, root: Root) -> None:
         """This process has changed the root to this."""
-        self._note((root.identity, root.revision))
+        self.noted((root.identity, root.revision))
 
-    def _note(self, seen: object) -> None:
+    async def standing(self) -> tuple[str, int]:
+        """What differs after each change: the store's identity, and a number that rises."""
+        root = await self._roots.read()
+        return root.identity, root.revision
+
+    def noted(self, seen: object) -> None:
+        """Wake who waits, if this is another state than the one known."""
         if seen != self._seen:
             self._seen = seen
             self.note(plans_too=True)
@@ -52,13 +58,13 @@ class Watch(Changes):
         while True:
             began = time.monotonic()
             try:
-                root = await self._roots.read()
-                seen: object = (root.identity, root.revision)
-                if isinstance(self._seen, tuple) and self._seen[0] == root.identity and self._seen[1] > root.revision:
+                identity, revision = await self.standing()
+                seen: object = (identity, revision)
+                if isinstance(self._seen, tuple) and self._seen[0] == identity and self._seen[1] > revision:
                     seen = self._seen  # read before a change that this process has made since
             except (PortError, TableMissingError) as problem:
                 seen = type(problem)
-            self._note(seen)
+            self.noted(seen)
             self.wrote()
             await asyncio.sleep(max(0.0, LOOK_EACH_S - (time.monotonic() - began)))
 

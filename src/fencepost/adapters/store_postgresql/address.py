@@ -13,7 +13,7 @@ from fencepost.ports import Misconfigured
 
 SCHEMA = "fencepost"
 SCHEMA_MOST_BYTES = 50
-"""Names have 63 bytes, and those of the two channels have a few more than the schema's."""
+"""Names have 63 bytes, and those of the three channels have a few more than the schema's."""
 CONNECT_WITHIN_S = 5
 DEAD_AFTER_S = 10
 """Silence of the network for so long ends a connection."""
@@ -65,6 +65,12 @@ class Address:
         chosen = _SEARCH_PATH.search(given.get("options", ""))
         if chosen is not None:
             self.schema = chosen[1].replace("\\", "").split(",")[0].strip('"')
+        if any(not _port(each) for each in given.get("port", "").split(",") if each.strip()):
+            self.wrong = Misconfigured(
+                f"the dsn's port is {given['port']}, which no port can be",
+                where="[store] dsn",
+                hint="write a number from 1 to 65535, or leave it out for 5432",
+            )
         if not self.schema or "\0" in self.schema or len(self.schema.encode()) > SCHEMA_MOST_BYTES:
             self.wrong = Misconfigured(
                 f"the schema's name in the dsn's search_path has no or more than {SCHEMA_MOST_BYTES} bytes",
@@ -91,9 +97,19 @@ class Address:
         return f"{self.schema}:plans"
 
     @property
+    def fleet(self) -> str:
+        """The channel on which changes of fleet rows are told."""
+        return f"{self.schema}:fleet"
+
+    @property
     def told(self) -> str:
         """The channel on which everything else is told: reports, signs of life, history."""
         return f"{self.schema}:told"
+
+
+def _port(text: str) -> bool:
+    """Whether libpq takes it for a port: a number, with blanks around it or none."""
+    return bool(re.fullmatch(r"\s*\+?[0-9]{1,9}\s*", text)) and 1 <= int(text) <= 65535
 
 
 def quoted(name: str) -> str:

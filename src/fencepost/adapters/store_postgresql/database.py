@@ -36,7 +36,7 @@ BACK_OFF_MOST_S = 2.0
 _HOLDER = """
 SELECT pid, coalesce(nullif(application_name, ''), 'no name'), usename
 FROM pg_stat_activity JOIN pg_locks AS held USING (pid)
-WHERE held.relation = 'head'::regclass AND held.granted AND pid <> pg_backend_pid()
+WHERE held.relation IN ('head'::regclass, 'fleet'::regclass) AND held.granted AND pid <> pg_backend_pid()
     AND NOT EXISTS (SELECT 1 FROM pg_locks AS awaited WHERE awaited.pid = held.pid AND NOT awaited.granted)
 ORDER BY backend_start LIMIT 1
 """
@@ -65,14 +65,15 @@ class Database:
         """What one statement finds. Raises ``Unavailable`` or ``Misconfigured``."""
         return self._told(work, harmless=True)
 
-    def read(self, work: Callable[[Session], T]) -> T:
-        """What ``work`` finds, all of it as of one moment. Raises ``Unavailable`` or ``Misconfigured``."""
+    def read(self, work: Callable[[Session], T], *, most_s: float | None = None) -> T:
+        """What ``work`` finds, all of it as of one moment; ``most_s``: one statement of it may take as long.
+
+        Raises ``Unavailable`` or ``Misconfigured``.
+        """
 
         def attempt(session: Session) -> T:
-            session.execute("BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY")
-            found = work(session)
-            session.commit()
-            return found
+            with session.transaction(most_s, "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY"):
+                return work(session)
 
         return self._told(attempt, harmless=True)
 
@@ -148,7 +149,7 @@ class Database:
         return problem
 
     def _holder(self) -> tuple[int, str] | None:
-        """Process and name of another session that holds the head's lock, as far as can be told."""
+        """Process and name of another session that holds the head's lock or the fleet's, as far as can be told."""
         with contextlib.suppress(psycopg.Error):
             found = self._session.one(_HOLDER) if self._session is not None else None
             return (found[0], f"{found[1]}, user {found[2]}") if found is not None else None

@@ -12,7 +12,8 @@ The first one to see another origin founds the store anew, under the head's lock
 store is. What a lagging replica still holds is no better than nothing: configuration and membership may be from before
 a reload or a removal, an order may have been carried out, a drain resumed or replaced; and all of it is found elsewhere
 (the planner's copy, DNS, the enactors' memories). What went is kept in the table ``former`` for a person to look at,
-and history stays.
+and history stays. So do the fleet's rows, under a new life: what a lease row says counts as unknown then, and each host
+is asked what it runs before anything is placed anew; whom somebody has asked for is found nowhere else.
 
 Awkward truth: the timeline can't tell whether the replica lagged, so a failover that lost nothing counts as a loss,
 too. That costs a pass, never a record. And a disk image set back to an older day looks like a crash: same timeline,
@@ -64,6 +65,12 @@ def check(session: Session) -> None:
             _found_anew(session, found[0], f"{found[1]} is now {origin}", origin)
 
 
+def begin_new_life(session: Session) -> None:
+    """Let every lease of the fleet count as unknown from now on; within a transaction."""
+    session.execute("UPDATE fleet SET life = %s, snapshot = snapshot + 1", (secrets.token_hex(IDENTITY_BYTES),))
+    session.notify_fleet()
+
+
 def _found_anew(session: Session, store: str, moved: str, origin: str) -> None:
     new = secrets.token_hex(IDENTITY_BYTES)
     while new[:4] == store[:4]:  # markers carry these four digits
@@ -75,6 +82,7 @@ def _found_anew(session: Session, store: str, moved: str, origin: str) -> None:
     session.execute(
         "UPDATE head SET store = %s, number = 0, nonce = '', inputs = 0, snapshot = 0, origin = %s", (new, origin)
     )
+    begin_new_life(session)
     text = f"the database was promoted or restored ({moved}): store {store[:4]} counts as lost"
     session.execute(
         "INSERT INTO history (at, kind, subject, role, text)"

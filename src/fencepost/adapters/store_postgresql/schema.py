@@ -18,7 +18,7 @@ from fencepost.adapters.store_postgresql.address import quoted
 from fencepost.adapters.store_postgresql.session import EVERY_ROW_S, Session
 from fencepost.ports import Misconfigured
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 _NAME = 'text COLLATE "C"'
 _COUNTED = "bigint GENERATED ALWAYS AS IDENTITY"
 
@@ -69,7 +69,21 @@ _FIRST = (
     f"CREATE TABLE former (store {_NAME} NOT NULL, kind {_NAME} NOT NULL, name {_NAME} NOT NULL, body bytea NOT NULL)",
 )
 
-STEPS: Mapping[int, tuple[str, ...]] = {0: _FIRST}
+_SECOND = (
+    # One row, whose lock each commit of fleet rows takes first. `snapshot` numbers those commits; `life` is the store's
+    # identity when they began, and another one after each promotion or restore (see founding).
+    f"""CREATE TABLE fleet (
+        one integer PRIMARY KEY CHECK (one = 1), life {_NAME} NOT NULL, snapshot bigint NOT NULL
+    ) WITH (fillfactor = 10)""",
+    "INSERT INTO fleet SELECT 1, store, 0 FROM head",
+    f"""CREATE TABLE fleet_row (
+        kind {_NAME} NOT NULL, key {_NAME} NOT NULL, hash bigint NOT NULL, revision bigint NOT NULL,
+        body bytea NOT NULL, PRIMARY KEY (kind, key)
+    )""",
+    "CREATE INDEX fleet_row_changed ON fleet_row (kind, revision, hash)",
+)
+
+STEPS: Mapping[int, tuple[str, ...]] = {0: _FIRST, 1: _SECOND}
 """What leads from version n to n + 1; version 0 is an empty schema."""
 _VERSION = "CREATE TABLE schema_version (one integer PRIMARY KEY CHECK (one = 1), version integer NOT NULL)"
 

@@ -51,6 +51,10 @@ class Session:
         """With this transaction's commit, wake those who wait for head and inputs."""
         self.execute("SELECT pg_notify(%s, '')", (self.address.plans,))
 
+    def notify_fleet(self) -> None:
+        """With this transaction's commit, wake those who wait for fleet rows."""
+        self.execute("SELECT pg_notify(%s, '')", (self.address.fleet,))
+
     def commit(self) -> None:
         """End the transaction. Raises ``psycopg.Error`` if it isn't committed, or that isn't known."""
         self.execute("COMMIT")
@@ -58,13 +62,13 @@ class Session:
             raise psycopg.OperationalError(f"the transaction was undone ({self._cursor.statusmessage})")
 
     @contextlib.contextmanager
-    def transaction(self, most_s: float | None = None) -> Iterator[None]:
-        """A transaction, committed at the end; an error leaves it to be undone.
+    def transaction(self, most_s: float | None = None, begin: str = "BEGIN") -> Iterator[None]:
+        """A transaction, committed at the end; an error leaves it to be undone. ``begin`` says of which sort.
 
         ``most_s`` is how long one statement of it may take on either side, where that is more than usual.
         """
         usual_s, left_s = self.connection.patience_s, self.connection.deadline - time.monotonic()
-        self.execute("BEGIN")
+        self.execute(begin)
         try:
             if most_s is not None:
                 self.connection.patience_s, self.connection.deadline = max(most_s, usual_s), math.inf

@@ -13,6 +13,7 @@ import asyncio
 import os
 import select
 import threading
+from collections.abc import Sequence
 
 import psycopg
 
@@ -34,6 +35,8 @@ class Watch(Changes):
 
     def __init__(self, address: Address, *, create: bool) -> None:
         super().__init__()
+        self.channels: Sequence[str] = (address.plans, address.told)
+        """The first one tells of what plans are made of and from."""
         self._address = address
         self._create = create
         self._stop = threading.Event()
@@ -41,6 +44,10 @@ class Watch(Changes):
         self._woken, self._waker = -1, -1
         self.connected = False
         self._heard_of_it = False
+
+    def planned(self, session: Session) -> object:
+        """What differs after each change that the first channel tells of."""
+        return head_and_snapshot(session)
 
     def start(self) -> None:
         """Begin to listen, if that hasn't begun."""
@@ -88,9 +95,9 @@ class Watch(Changes):
         """Tell of each change until the connection breaks or nobody is left to tell."""
         heard: set[str] = set()
         session.connection.add_notify_handler(lambda notice: heard.add(notice.channel))
-        for channel in (self._address.plans, self._address.told):
+        for channel in self.channels:
             session.execute(f"LISTEN {quoted(channel)}")
-        planned = head_and_snapshot(session)
+        planned = self.planned(session)
         self.connected = self._heard_of_it = True
         told = self.tell(plans_too=True)
         while told and not self._stop.is_set():
@@ -101,8 +108,8 @@ class Watch(Changes):
             if readable:
                 heard |= session.receive()
             else:
-                before, planned = planned, head_and_snapshot(session)
+                before, planned = planned, self.planned(session)
                 if planned != before:
-                    heard.add(self._address.plans)
+                    heard.add(self.channels[0])
             if heard:
-                told = self.tell(plans_too=self._address.plans in heard)
+                told = self.tell(plans_too=self.channels[0] in heard)

@@ -42,7 +42,7 @@ from urllib.parse import quote
 import msgspec
 
 from fencepost.adapters.store_bodies import UnreadableError
-from fencepost.adapters.store_sqlite import faults, schema
+from fencepost.adapters.store_sqlite import faults, life, schema
 from fencepost.adapters.store_sqlite.writer import WriteLock
 from fencepost.ports import Misconfigured, Unavailable
 
@@ -341,7 +341,7 @@ def make(path: Path) -> None:
             if path.exists():
                 return
             for old in (path, draft):
-                for end in ("-wal", "-shm", "-journal"):
+                for end in ("-wal", "-shm", "-journal", life.END):
                     old.with_name(old.name + end).unlink(missing_ok=True)
             draft.unlink(missing_ok=True)
             os.close(os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))

@@ -10,9 +10,10 @@ import sqlite3
 from collections.abc import Mapping
 from pathlib import Path
 
+from fencepost.adapters.store_sqlite import life
 from fencepost.ports import Misconfigured, Unavailable
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 APPLICATION_ID = 0x46505331  # "FPS1": tells a store from any other SQLite file
 IDENTITY_BYTES = 8
 
@@ -65,7 +66,20 @@ _SECOND = (
     "CREATE TABLE put_back (lost TEXT PRIMARY KEY, snapshot INTEGER NOT NULL) WITHOUT ROWID",
 )
 
-STEPS: Mapping[int, tuple[str, ...]] = {0: _FIRST, 1: _SECOND}
+_THIRD = (
+    # One row. `snapshot` numbers the commits of fleet rows; `life` and `origin` as :mod:`.life` says.
+    """CREATE TABLE fleet (
+        one INTEGER PRIMARY KEY CHECK (one = 1), life TEXT NOT NULL, origin TEXT NOT NULL, snapshot INTEGER NOT NULL
+    )""",
+    "INSERT INTO fleet SELECT 1, store, '', 0 FROM head",
+    """CREATE TABLE fleet_row (
+        kind TEXT NOT NULL, key TEXT NOT NULL, hash INTEGER NOT NULL, revision INTEGER NOT NULL, body BLOB NOT NULL,
+        PRIMARY KEY (kind, key)
+    ) WITHOUT ROWID""",
+    "CREATE INDEX fleet_row_changed ON fleet_row (kind, revision, hash)",
+)
+
+STEPS: Mapping[int, tuple[str, ...]] = {0: _FIRST, 1: _SECOND, 2: _THIRD}
 """What leads from version n to n + 1; version 0 is an empty file."""
 
 
@@ -81,8 +95,12 @@ def prepare(db: sqlite3.Connection, path: Path, *, create: bool) -> None:
     # Set outside a transaction; it stays in the file, so later opens find it there.
     if db.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
         db.execute("PRAGMA journal_mode = WAL")
-    if version == SCHEMA_VERSION:
-        return
+    if version != SCHEMA_VERSION:
+        _migrate(db, path)
+    life.settle(db, path)
+
+
+def _migrate(db: sqlite3.Connection, path: Path) -> None:
     db.execute("BEGIN IMMEDIATE")
     try:
         # Another process may have done it while we waited for the lock.

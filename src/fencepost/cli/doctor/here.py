@@ -8,8 +8,8 @@ from pathlib import Path
 
 from fencepost import __version__
 from fencepost.assembly.doctor import Look
+from fencepost.assembly.ports_in_use import taken_by
 from fencepost.cli.check import counted
-from fencepost.cli.up_start import taken_by
 from fencepost.core.instant import SECOND, Instant
 from fencepost.ports import Beat, Misconfigured
 from fencepost.roles.status.running import SPEAKS_WITHIN

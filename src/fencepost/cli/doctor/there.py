@@ -98,7 +98,7 @@ def look_at_owners(
 ) -> Iterator[Look]:
     """Names that somebody else holds, and signs of another region under our owner. ``rows`` are our store's newest."""
     managed = {endpoint.name for endpoint in region.endpoints}
-    strangers, others, orphans, odd = [], [], [], []
+    strangers, others, orphans, odd, barred = [], [], [], [], []
     for live in lives:
         marker = live.marker
         if isinstance(marker, Marker) and marker.owner == region.owner:
@@ -109,11 +109,17 @@ def look_at_owners(
         elif live.name in managed and marker is not None:
             whose = f'"{marker.owner}"' if marker.owner else "nobody known"
             strangers.append(f"{live.name} (its marker is of {whose})")
-        elif live.name in managed and (live.other or not live.empty):
+        elif live.name in managed and live.other:
+            barred.append(f"{live.name} ({live.other[0]})")
+        elif live.name in managed and not live.empty:
             odd.append(live.name)
     if strangers:
         hint = "settle whose it is; then  fencepost adopt NAME  takes it over"
         yield Look("attention", "owner", f"not ours: {listed(strangers)}", hint)
+    if barred:
+        hint = "remove that record at the provider, and the addresses follow; or take the name out of region.toml"
+        text = f"no address can stand beside what is there: {listed(barred)}"
+        yield Look("attention", "owner", text, hint)
     if odd:
         hint = "fencepost adopt NAME    writes the marker and changes no address"
         yield Look("attention", "owner", f"records without a marker at {listed(odd)}: nothing is written there", hint)
@@ -124,7 +130,7 @@ def look_at_owners(
     if orphans:
         hint = "fencepost withdraw NAME    takes one away, once nobody asks for it"
         yield Look("note", "owner", f"ours, and no longer in region.toml: {listed(orphans)}", hint)
-    if not (strangers or others or odd):
+    if not (strangers or others or odd or barred):
         yield Look("ok", "owner", f'"{region.owner}": nobody else writes under it or holds our names')
 
 
@@ -138,11 +144,18 @@ def look_at_notify(talk: Talk, beats: Sequence[Beat], now: Instant) -> Iterator[
         yield Look("unknown", "notify", "no role is up that waits for NOTIFY", "fencepost up")
     elif talk.region.dns.provider == "embedded":
         yield Look("ok", "notify", f"our server tells {len(places)} roles")
+    elif talk.region.dns.notify:
+        deaf = [f"{zone} ({at})" for zone, at in talk.region.dns.notify if places.get(f"enactor/{zone}") != str(at)]
+        hint = "its log says who has that place; a region that was up before takes it at its restart"
+        if deaf:
+            yield Look("note", "notify", f"no enactor takes NOTIFY in zone {listed(deaf)}; it asks each second", hint)
+        else:
+            yield Look("ok", "notify", f"{len(talk.region.dns.notify)} enactors take it where [dns] notify says")
     else:
         text = (
             f"{len(places)} roles wait for NOTIFY on ports that change; without it they ask for the serial each second"
         )
-        yield Look("note", "notify", text, "nothing to do: a second is all that NOTIFY saves")
+        yield Look("note", "notify", text, "notify in [dns], if that second matters: docs/start/bind-knot-powerdns.md")
 
 
 async def look_at_whole_store(talk: Talk) -> Sequence[Look]:

@@ -16,7 +16,7 @@ from fencepost.core.traffic.membership import SERVING, Membership
 class Offer(Struct, frozen=True):
     """The service that an endpoint asks SRV records for, ``_http._tcp``: the port of each address that has its own.
 
-    ``port`` is that of all others.
+    ``port`` is that of all others; a launched instance's own is in the membership row.
     """
 
     service: str
@@ -37,6 +37,9 @@ def desired(records: tuple[str, ...], ttl_s: int, row: Membership | None, offer:
         if member.state in SERVING and ("AAAA" if ":" in member.key else "A") in records
     }
     families = ("4" if "A" in records else "") + ("6" if "AAAA" in records else "")
+    launched = {member.key: member.port for member in row.members if member.port}
+    if offer is not None and launched:
+        offer = Offer(offer.service, offer.port, {**launched, **offer.ports})
     made = offered(weights, ttl_s, offer)
     if ("4" in families and not made.a) or ("6" in families and not made.aaaa):
         return None

@@ -15,6 +15,7 @@ Awkward truth: `now` is the process's own clock. The 60-second and 15-minute win
 stamped by whoever wrote it, so they are as exact as the machines' clocks agree. The budget isn't counted by stamps.
 """
 
+from collections.abc import Mapping
 from copy import copy
 
 import msgspec
@@ -36,10 +37,11 @@ from fencepost.core.traffic.membership import (
     Move,
     Override,
     Rule,
+    Target,
 )
 from fencepost.core.traffic.observed import Counted, observe
 from fencepost.core.traffic.operator_word import heard
-from fencepost.core.traffic.quorum import NO_VOTES, Ear
+from fencepost.core.traffic.quorum import NO_VOTES, Ear, Tally
 from fencepost.core.traffic.roster import Roster, first_row, roster
 from fencepost.core.traffic.verdict import Beat, CheckerReport
 
@@ -143,6 +145,7 @@ class LoadBalancer(msgspec.Struct):
         # An older list than the one applied tells nothing, its weights neither.
         current = event.listing.revision >= row.revision
         targets = {target.key: target for target in event.listing.targets if current}
+        tallies = forsaking(tallies, targets)
         listed = roster(row, event.listing, now, safety)
         words, mode = heard(event.overrides, settings.mode, now)
         members = {
@@ -167,6 +170,10 @@ class LoadBalancer(msgspec.Struct):
         decision.take_out(work, decision.ring(work, self.memory))
         decision.label(work)
         fresh = compose(row, listed, work, settings.gather_ns)
+        if not standing(row.members).count:
+            # A pool that nobody was served from yet begins with a full budget: there was nothing to take out of it.
+            served = standing(fresh.members)
+            fresh = replace(fresh, tokens=burst(served.count, served.capacity, safety))
         refilled = work.tokens > row.tokens and now - self.credit.since >= SETTLE_NS
         if not refilled and fresh == replace(
             row, tokens=fresh.tokens, refilled_at=fresh.refilled_at, sick=fresh.sick, version=fresh.version
@@ -188,6 +195,16 @@ class LoadBalancer(msgspec.Struct):
     def _write(self, event: ReportsRead, row: Membership, now: Instant) -> WriteMembership:
         self.credit = replace(self.credit, wrote=(row.version, row.refilled_at, row.tokens), wrote_at=now)
         return WriteMembership(event.settings.name, event.version, row)
+
+
+def forsaking(tallies: dict[str, Tally], targets: Mapping[str, Target]) -> dict[str, Tally]:
+    """The votes, where those that must not serve are dead by all of them: so every limit binds as for any dead one."""
+    gone = {
+        key: Tally(healthy=False, votes=tallies.get(key, NO_VOTES).votes, cause=target.gone, failing=True)
+        for key, target in targets.items()
+        if target.gone
+    }
+    return {**tallies, **gone} if gone else tallies
 
 
 def compose(row: Membership, listed: Roster, work: decision.Pass, gather_ns: Duration) -> Membership:

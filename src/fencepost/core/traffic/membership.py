@@ -101,12 +101,18 @@ class Target(msgspec.Struct, frozen=True, gc=False):
     key: its address, unique in the pool.   zone: its failure zone.
     weight: from the file, 1 to 255; None: by the readings of `capacity`, or all alike.
     network_ready: its network state was acknowledged, or nobody requires that. A pending target waits for it.
+    source: the attempt it is, for an instance that was launched; "" for a target of the file.
+    port: where it is probed and reached, for such an instance; 0 is the pool's.
+    gone: why it must not serve, whatever its probes say; it then counts as dead, and limits bind. "" if nothing.
     """
 
     key: str
     zone: str
     weight: int | None = None
     network_ready: bool = True
+    source: str = ""
+    port: int = 0
+    gone: str = ""
 
 
 class Listing(msgspec.Struct, frozen=True, gc=False):
@@ -180,6 +186,7 @@ class Member(msgspec.Struct, frozen=True, gc=False):
     listed: False when the source left it out without taking it off.
     served: it has been in service (or held out of it) since it was listed; a pending one hasn't.
     would: while automation is off, the state it would have given; None when that is `state`.
+    source, port: as listed; the attempt is that which was let in at this address last.
     """
 
     key: str
@@ -201,6 +208,8 @@ class Member(msgspec.Struct, frozen=True, gc=False):
     listed: bool = True
     served: bool = False
     would: State | None = None
+    source: str = ""
+    port: int = 0
 
 
 class Move(msgspec.Struct, frozen=True, gc=False):

@@ -4,13 +4,16 @@ Absence is not removal. A source that errs, stops halfway or says nothing takes 
 the last known good stay. Only two things take a target off: its name in `deregistered`, or a whole, valid, *newer*
 list without it. Both are the owner's act, so they cost no budget; but taking off the last target, more than half at
 once, or so many that what is left in service is under `min_in`, needs a yes.
+
+Launched instances that their owner ended aren't there any more, yes or no, so they leave as fast as these three allow:
+at most half of the pool in one pass, and never the last.
 """
 
 import msgspec
 
 from fencepost.core.instant import Instant
 from fencepost.core.traffic.limits import SafetySettings, above_min_in, burst, cost, standing
-from fencepost.core.traffic.membership import Listing, Member, Membership, Rule, State
+from fencepost.core.traffic.membership import SERVING, Listing, Member, Membership, Rule, State, Target
 
 
 def first_row(
@@ -20,7 +23,7 @@ def first_row(
 
     If DNS holds some of the targets the store was lost: those are in, the others count as held out, and the budget
     starts full minus them. If DNS holds none the pool is new: all are in, since unknown serves.
-    A target whose network state isn't acknowledged is pending in either case.
+    Launched instances and targets whose network state isn't acknowledged are pending in a new pool.
     """
     if not listing.targets or listing.error or not listing.complete:
         return None
@@ -30,8 +33,8 @@ def first_row(
         state, rule = State.IN, Rule.LOST_STORE if lost else Rule.START
         if lost and target.key not in published:
             state = State.OUT
-        elif not target.network_ready and not lost:
-            state, rule = State.PENDING, Rule.READINESS
+        elif (target.source or not target.network_ready) and not lost:
+            state, rule = State.PENDING, Rule.READINESS  # a new instance is never served before its verdict
         members.append(
             Member(
                 target.key,
@@ -42,6 +45,8 @@ def first_row(
                 capacity=target.weight or 1,
                 listed_at=now,
                 served=state is not State.PENDING,
+                source=target.source,
+                port=target.port,
             )
         )
     total = standing(members)
@@ -84,29 +89,60 @@ def roster(row: Membership, listing: Listing, now: Instant, settings: SafetySett
     error, revision = listing.error, row.revision
     refusal = "" if listing.confirmed else _too_much(row, leaving, settings)
     if refusal:
-        error, leaving = refusal, frozenset()
+        error, leaving = refusal, _as_many_as_may(row, leaving & listing.deregistered, settings)
     elif whole:
         revision = listing.revision
     known: dict[str, Member] = {member.key: member for member in row.members if member.key not in leaving}
     members = [
-        known.pop(key)
-        if key in known
-        else Member(key, target.zone, State.PENDING, 0, Rule.READINESS, now, capacity=target.weight or 1, listed_at=now)
+        known.pop(key) if key in known else _joining(target, now)
         for key, target in listed.items()
         if key not in listing.deregistered or key in known
     ]
-    members = [_as_listed(member, listed[member.key].zone, True) for member in members]
+    members = [_as_listed(member, listed[member.key], True) for member in members]
     # Absence is only told as such by a whole list.
-    members += [_as_listed(member, member.zone, member.listed and not whole) for member in known.values()]
+    members += [_as_listed(member, None, member.listed and not whole) for member in known.values()]
     if not members:
         return Roster(row.members, row.revision, "the last target can't leave; withdraw the endpoint instead")
     return Roster(tuple(members), revision, error)
 
 
-def _as_listed(member: Member, zone: str, listed: bool) -> Member:
-    if member.zone == zone and member.listed is listed:
+def _joining(target: Target, now: Instant) -> Member:
+    return Member(
+        target.key,
+        target.zone,
+        State.PENDING,
+        0,
+        Rule.READINESS,
+        now,
+        capacity=target.weight or 1,
+        listed_at=now,
+        source=target.source,
+        port=target.port,
+    )
+
+
+def _as_listed(member: Member, target: Target | None, listed: bool) -> Member:
+    """The member as its owner lists it. Another attempt at its address takes its place once that may serve."""
+    zone, source, port = member.zone, member.source, member.port
+    if target is not None:
+        zone = target.zone
+        if not target.gone:
+            source, port = target.source, target.port
+    if (member.zone, member.listed, member.source, member.port) == (zone, listed, source, port):
         return member
-    return msgspec.structs.replace(member, zone=zone, listed=listed)
+    return msgspec.structs.replace(member, zone=zone, listed=listed, source=source, port=port)
+
+
+def _as_many_as_may(row: Membership, leaving: frozenset[str], settings: SafetySettings) -> frozenset[str]:
+    """Of launched instances that were ended, as many as may leave now: all that aren't served, but never the last."""
+    ended = [member for member in row.members if member.key in leaving and member.source]
+    idle = [member.key for member in ended if member.state not in SERVING][: len(row.members) - 1]
+    rest = msgspec.structs.replace(row, members=tuple(each for each in row.members if each.key not in idle))
+    going: frozenset[str] = frozenset()
+    for member in ended:
+        if member.state in SERVING and not _too_much(rest, going | {member.key}, settings):
+            going |= {member.key}
+    return going.union(idle)
 
 
 def _too_much(row: Membership, leaving: frozenset[str], settings: SafetySettings) -> str:

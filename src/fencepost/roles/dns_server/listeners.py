@@ -8,7 +8,8 @@ from fencepost.ports import Misconfigured, PortError, StorePort
 
 log = logging.getLogger(__name__)
 
-LOOK_S = 0.5
+LOOK_S = 1.0
+"""A role that isn't told yet asks for the serial by itself meanwhile, each second."""
 
 
 class Notifier(Protocol):

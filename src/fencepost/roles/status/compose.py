@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 from fencepost import __version__
+from fencepost.core.instant import SECOND
 from fencepost.core.orders import plain
 from fencepost.core.traffic.membership import Voter
 from fencepost.roles.status.breaches import breaches
@@ -17,6 +18,7 @@ from fencepost.roles.status.document import (
     PoolStatus,
     Problem,
     Promise,
+    StageStatus,
     Status,
     Verdict,
     Violation,
@@ -64,6 +66,15 @@ def compose(facts: Facts) -> Status:
         checkers=checkers(facts),
         ages=ages(facts),
         observed=observed(facts),
+        stages=stages(facts),
+    )
+
+
+def stages(facts: Facts) -> tuple[StageStatus, ...]:
+    """What waits in the stages of the fleet's work."""
+    return tuple(
+        StageStatus(row.stage, row.depth, row.bound, row.rate, row.oldest / SECOND, when(row.at))
+        for row in (facts.store.stages if facts.store else ())
     )
 
 

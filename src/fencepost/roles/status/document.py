@@ -51,6 +51,7 @@ class EndpointStatus(msgspec.Struct, frozen=True):
 
     ``emptied_by_others_s`` is how long, since the observer started, callers got no address because somebody else had
     taken the records away: looked for each second, and more often while it lasts, so shorter gaps may go unseen.
+    ``instead`` is what stands there that no address can stand beside: ``CNAME``, or another type that isn't ours.
     """
 
     name: str
@@ -67,6 +68,7 @@ class EndpointStatus(msgspec.Struct, frozen=True):
     written_at: Time | None
     writes: int | None
     emptied_by_others_s: float | None
+    instead: str | None = None
 
 
 class PoolStatus(msgspec.Struct, frozen=True, rename={"in_": "in"}):
@@ -204,6 +206,20 @@ class Observed(msgspec.Struct, frozen=True):
     since: Time | None = None
 
 
+class StageStatus(msgspec.Struct, frozen=True):
+    """What waits in a stage of the fleet's work, as its manager said at ``at``: "network" is network states.
+
+    ``waiting`` of ``bound``, the oldest for ``oldest_s``; ``rate_s`` is how many a second get done when it is busy.
+    """
+
+    stage: str
+    waiting: int
+    bound: int
+    rate_s: float
+    oldest_s: float
+    at: Time | None
+
+
 class Status(msgspec.Struct, frozen=True, rename={"schema_": "schema"}):
     """The whole document; see ``docs/operating/status.md``."""
 
@@ -230,6 +246,7 @@ class Status(msgspec.Struct, frozen=True, rename={"schema_": "schema"}):
     checkers: tuple[CheckerStatus, ...] = ()
     ages: Ages = Ages(None, None, None)
     observed: Observed | None = None
+    stages: tuple[StageStatus, ...] = ()
 
 
 def when(at: Instant) -> Time | None:

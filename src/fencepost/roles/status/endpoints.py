@@ -63,6 +63,7 @@ def endpoint_status(facts: Facts, name: str, settings: Endpoint | None) -> Endpo
         written_at=when(enacted.at) if enacted else None,
         writes=marker.writes if marker else None,
         emptied_by_others_s=emptied(facts, name),
+        instead=live.other[0] if live is not None and live.other else None,
     )
 
 
@@ -87,7 +88,7 @@ def state(live: Live | None, row: Row | None, owner: str) -> EndpointState | Non
 def as_planned(live: Live | None, row: Row | None) -> bool | None:
     """Whether DNS holds exactly the newest row; None if either is unknown.
 
-    SRV records beside it aren't asked for by who looks from outside; the enactors see to them.
+    SRV records beside it aren't in it: the observer counts what becomes of them, and the enactors see to them.
     """
     if live is None or row is None:
         return None

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
+from fencepost.core.capacity.rows import DrainRow
 from fencepost.core.instant import Duration, Instant
 from fencepost.core.store import Head, Order, Row
 from fencepost.core.traffic.membership import Membership
@@ -34,7 +35,8 @@ class StoreFacts(Struct, frozen=True):
     """What the store said, as of ``at`` (nanoseconds since 1970). ``fenced`` counts since the region's start.
 
     ``breaches`` are the promises seen broken since then (a day back at most), as the history has them. ``since`` is
-    when this store came in place of another; 0 if it has been there as long as anybody looked.
+    when this store came in place of another; 0 if it has been there as long as anybody looked. ``stages`` are of the
+    fleet's work, () if it has none or didn't say.
     """
 
     at: Instant
@@ -50,6 +52,7 @@ class StoreFacts(Struct, frozen=True):
     fenced: int
     breaches: tuple[Broken, ...] = ()
     since: Instant = 0
+    stages: tuple[DrainRow, ...] = ()
 
 
 class DnsFacts(Struct, frozen=True):

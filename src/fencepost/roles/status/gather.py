@@ -16,11 +16,13 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import msgspec
 from msgspec import structs
 
+from fencepost.core.capacity.rows import DrainRow
 from fencepost.core.instant import DAY, Instant
 from fencepost.core.store import Head, Row
 from fencepost.core.traffic.membership import Membership
 from fencepost.core.zone import Live
 from fencepost.ports import DnsPort, Misconfigured, PortError, StorePort, Unavailable
+from fencepost.ports.fleet import FleetStorePort
 from fencepost.roles import configuration, overrides
 from fencepost.roles.bodies import read_body
 from fencepost.roles.domains import Domains
@@ -93,7 +95,7 @@ class Gatherer:
     """Keeps what was last read, so that each further document costs only what changed.
 
     ``via`` is what the document's ``source`` says while the store answers: "api" or "store". ``within_s`` is how long
-    a document waits for each source. One call at a time.
+    a document waits for each source; ``fleet`` are the fleet's rows in that store. One call at a time.
     """
 
     def __init__(
@@ -106,8 +108,10 @@ class Gatherer:
         via: Source = "store",
         folder: str = "",
         within_s: float = WITHIN_S,
+        fleet: FleetStorePort | None = None,
     ) -> None:
         self.region = region
+        self.fleet = fleet
         self.store = store
         self.dns = Domains(dict(dns)) if dns else None
         self.observer = observer
@@ -221,7 +225,18 @@ class Gatherer:
             fenced=self._fenced,
             breaches=self._earlier,
             since=self._store_since,
+            stages=await self._stages(),
         )
+
+    async def _stages(self) -> tuple[DrainRow, ...]:
+        """What the stages of the fleet's work say; nothing if its rows can't be read just now."""
+        if self.fleet is None:
+            return ()
+        try:
+            found = (await self.fleet.rows("drain")).rows
+        except PortError:
+            return ()
+        return tuple(each.row for each in found if isinstance(each.row, DrainRow))
 
     async def _file(self, path: str) -> Region | None:
         """The file as it lies there, where it was refused."""

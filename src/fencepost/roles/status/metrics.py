@@ -41,6 +41,20 @@ class StatusCollector(Collector):
         yield from self.endpoints()
         yield from self.pools()
         yield from self.roles()
+        yield from self.stages()
+
+    def stages(self) -> Iterator[Any]:
+        """Of the fleet's work, by name."""
+        found = self.status.stages
+        yield gauge("stage_waiting", "What waits in it.", ("stage",), [((s.stage,), s.waiting) for s in found])
+        yield gauge("stage_bound", "How much may wait in it.", ("stage",), [((s.stage,), s.bound) for s in found])
+        yield gauge("stage_rate", "What it gets done a second.", ("stage",), [((s.stage,), s.rate_s) for s in found])
+        yield gauge(
+            "stage_oldest_seconds",
+            "How long the oldest has waited.",
+            ("stage",),
+            [((s.stage,), s.oldest_s) for s in found],
+        )
 
     def promises(self) -> Iterator[Any]:
         """As seen from outside."""

@@ -178,7 +178,7 @@ def endpoint_problem(
 ) -> Iterator[Problem]:
     """One endpoint: the first that fits of what keeps it from being as planned, and whether it answers at all."""
     if live is not None and foreign(live, facts.region.owner):
-        text = f"{whose(live)}; it is left alone"
+        text = f"{whose(live)}; {alone(live, name)}"
         yield problem(facts, kinds.FOREIGN_RECORD, name, text, f"fencepost explain {name}")
         return
     if settings is None:
@@ -207,7 +207,7 @@ def why_alone(facts: Facts, name: str) -> tuple[str, str]:
     """Why a name is left alone, and the line that changes that, if a command can ("")."""
     live = facts.dns.lives.get(name) if facts.dns else None
     if live is not None and foreign(live, facts.region.owner):
-        return f"{whose(live)}; it is left alone: find out whose it is", ""
+        return f"{whose(live)}; {alone(live, name)}", ""
     if why := asked(facts, name, "foreign"):
         return f"{why}; it is left alone: remove that, or leave srv out", ""
     why = asked(facts, name) or "records without a marker stand here, and they aren't known as ours: left alone"
@@ -254,6 +254,14 @@ def whose(live: Live) -> str:
         return f"a {live.other[0]} record stands here"
     owner = live.marker.owner if live.marker is not None else ""
     return f"its marker's owner is {owner!r}" if owner else "what stands at its marker's name is no marker"
+
+
+def alone(live: Live, name: str) -> str:
+    """What to do about a foreign name. Beside a CNAME no address can stand (RFC 1034 section 3.6.2)."""
+    if live.other:
+        rid = f"remove it at the provider, and the addresses follow; or take {name} out of region.toml"
+        return f"no address can be written beside it: {rid}"
+    return "it is left alone: find out whose it is"
 
 
 def instead(live: Live | None, row: Row) -> str:

@@ -15,6 +15,11 @@ somebody who puts an older set of ours back in the very second after a write loo
 are only suspected here, and judged by :mod:`fencepost.roles.status.promise_replay` from what the DNS server says that
 happened in between. Where it can't be told, that is counted apart (``unsure``): neither broken nor held.
 
+SRV records of an endpoint that has them are written with its addresses and stated by its marker, so they are judged
+alike: missing, they leave who asks for the service without an answer; others than stated were altered, by somebody
+else. But the witness isn't asked about them, so an earlier generation's set beside a marker that has just moved is
+counted as unsure, never as torn; and the hosts that they name aren't looked at.
+
 Awkward truth. What happens and is undone between two looks isn't suspected, so it isn't found either. A weighted answer
 is a subset drawn by the server, so of it only "nothing foreign in it" can be told.
 """
@@ -28,6 +33,7 @@ from fencepost.core.fence import Foreign, Generation, Marker, digest
 from fencepost.core.instant import SECOND, Duration, Instant
 from fencepost.core.promises import Memory, destroy, enact, undoes
 from fencepost.core.record_set import Content
+from fencepost.core.service import Service, claimed, service_of
 from fencepost.core.store import Row
 from fencepost.core.zone import Live, withdraws
 from fencepost.roles.status.promise_replay import SKEW, Base, Suspicion, verdict
@@ -59,13 +65,17 @@ class Watched(Struct, frozen=True, gc=False):
 
 
 class Seen(Struct, frozen=True, gc=False):
-    """One whole look: marker, addresses (canonical, in numeric order) with their TTL, marker again."""
+    """One whole look: marker, addresses (canonical, in numeric order) with their TTL, marker again.
+
+    ``service`` is what stands at the service that the marker names; None where it names none, or nobody asked.
+    """
 
     before: Marker | Foreign | None
     a: tuple[str, ...]
     aaaa: tuple[str, ...]
     ttl: int
     after: Marker | Foreign | None
+    service: Service | None = None
 
     def live(self, name: str) -> Live:
         """As the core knows it. Of a weighted set these are the addresses of one answer."""
@@ -86,7 +96,8 @@ class Past(Struct):
 
     ``marker`` is the last one that stood still through a look, ``families`` what was published under it, ``whole``
     whether its records have been seen to match it. ``known`` are sets seen whole. ``strange`` is an address set that
-    didn't match its marker, with that marker and the time, and ``before_strange`` the look before. ``vanished`` is the
+    didn't match its marker, with that marker and the time, and ``before_strange`` the look before. ``services`` are SRV
+    sets seen as stated, ``strange_service`` one that wasn't, with its marker. ``vanished`` is the
     suspicion about a hold that is gone, until the row is known. ``doubted`` is the marker at which a torn write is
     suspected already. ``empty_since`` is 0 while callers get an answer. ``serial`` and ``row`` were known before and at
     the last look; ``earlier`` is the look before that, ``before`` the one before the marker came.
@@ -99,6 +110,8 @@ class Past(Struct):
     known: tuple[tuple[Generation, tuple[str, ...], tuple[str, ...]], ...] = ()
     strange: tuple[Marker, tuple[str, ...], tuple[str, ...], Instant] | None = None
     before_strange: Base | None = None
+    services: tuple[Service, ...] = ()
+    strange_service: tuple[Marker, Service] | None = None
     vanished: Suspicion | None = None
     doubted: Marker | None = None
     empty_since: Instant = 0
@@ -170,7 +183,8 @@ class PromiseWatch:
         if marker != past.marker:
             self._succeeds(endpoint, past, marker, seen, now)
         self._judge_vanished(endpoint, past)
-        return self._judge_set(endpoint, past, marker, seen, now)
+        again = self._judge_set(endpoint, past, marker, seen, now)
+        return self._judge_service(endpoint.name, past, marker, seen, now) or again
 
     def settle(self, suspicion: Suspicion, differences: Sequence[Difference] | None) -> None:
         """Judge what was suspected by what happened since its base; None if that can't be had."""
@@ -262,6 +276,32 @@ class PromiseWatch:
         elif past.strange is None or past.strange[:3] != (marker, seen.a, seen.aaaa):
             self.altered += 1
             past.strange, past.before_strange = (marker, seen.a, seen.aaaa, now), past.earlier
+        return True
+
+    def _judge_service(self, name: str, past: Past, marker: Marker, seen: Seen, now: Instant) -> bool:
+        """Whether the SRV records beside it are those that the marker states."""
+        value, stands = claimed(marker), seen.service
+        wanted = service_of(name, value) if value is not None else None
+        if wanted is None or stands is None or not wanted.records:
+            return False
+        self.checked["never_empty"] += 1
+        if not stands.records:
+            past.empty_since = past.empty_since or now
+            return True
+        if stands == wanted:
+            self.checked["never_torn"] += 1
+            past.strange_service = None
+            if wanted not in past.services:
+                past.services = (*past.services, wanted)[-KNOWN_SETS:]
+            return False
+        if past.strange_service != (marker, stands):
+            moved = past.services[-1:] != (wanted,) and stands in past.services
+            if moved:
+                self.unsure["never_torn"] += 1
+            else:
+                self.checked["never_torn"] += 1
+                self.altered += 1
+            past.strange_service = (marker, stands)
         return True
 
     def _is_whole(self, endpoint: Watched, past: Past, marker: Marker, seen: Seen, now: Instant) -> None:

@@ -46,7 +46,9 @@ def drained(pool: Pool, row: Membership, keys: Collection[str]) -> Drained:
     whole, left = (sum(each.capacity for each in members) * MICRO for members in (counted, stays))
     under = not above_min_in(len(stays), left, whole, safety_settings(pool.safety))
     lost = {family(each.key) for each in leaving} - {family(each.key) for each in stays}
-    return Drained(leaving, len(stays), len(counted), Scale(pool).least_in(), under, bool(lost))
+    launched = [(each.capacity, each.key) for each in counted] if pool.launch is not None else []
+    least = Scale(pool, launched).least_in() if launched or pool.targets else 0
+    return Drained(leaving, len(stays), len(counted), least, under, bool(lost))
 
 
 def way_out(facts: Facts, pool: Pool, row: Membership, member: Member) -> Way:

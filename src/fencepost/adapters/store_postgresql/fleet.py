@@ -1,0 +1,238 @@
+"""The fleet's rows in the database.
+
+*The compare-and-set.* A commit first takes the row lock of the one row of ``fleet``, and only then looks at the shard's
+row and at the revisions, each by a statement of its own: at READ COMMITTED that one sees all that was committed before
+the lock was given. The number it gives its rows is drawn under that lock, which is let go after the commit is visible;
+so numbers become visible in their order, and who has read up to one misses nothing below it. The price: commits follow
+each other, as fast as the server's disk; a thousand rows in one cost little more than one.
+
+All rows of a kind may be many: reading those may take longer than other calls.
+"""
+
+import asyncio
+from collections.abc import Callable, Coroutine, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Self, TypeVar
+
+from msgspec import Struct
+
+from fencepost.adapters.store_bodies import UnreadableError
+from fencepost.adapters.store_fleet_rows import SHARD_IS, encode, hash_of, shard_row, shard_values, versioned
+from fencepost.adapters.store_postgresql import founding
+from fencepost.adapters.store_postgresql.address import Address
+from fencepost.adapters.store_postgresql.database import Database
+from fencepost.adapters.store_postgresql.session import Session
+from fencepost.adapters.store_postgresql.watch import Watch
+from fencepost.adapters.store_waiting import TaskWaiters
+from fencepost.core.capacity.fleet_store import Claim, Group
+from fencepost.core.capacity.rows import Kind, ShardRow
+from fencepost.core.instant import Duration
+from fencepost.ports.fleet import Page, Proof, Written
+from fencepost.world.reference_fleet import SHARDED, refuse_unlawful_groups
+
+T = TypeVar("T")
+EVERY_ROW_S = 60.0
+"""So long reading all rows of a kind may take."""
+_CLOCK = "SELECT life, snapshot FROM fleet"
+_STANDING = (
+    "SELECT kind, key, revision FROM unnest(%b::text[], %b::text[]) AS wanted (kind, key)"
+    " JOIN fleet_row USING (kind, key)"
+)
+_PROOF = (
+    "SELECT life, place, revision, body FROM fleet LEFT JOIN ("
+    "SELECT place, revision, body FROM unnest(%b::text[], %b::text[]) WITH ORDINALITY AS wanted (kind, key, place)"
+    " JOIN fleet_row USING (kind, key)"
+    ") AS found ON true"
+)
+_PUT = (
+    "INSERT INTO fleet_row (kind, key, hash, revision, body)"
+    " SELECT kind, key, hash, %s, body FROM unnest(%b::text[], %b::text[], %b::bigint[], %b::bytea[])"
+    " AS given (kind, key, hash, body)"
+    " ON CONFLICT (kind, key) DO UPDATE SET revision = excluded.revision, body = excluded.body"
+)
+_DELETE = (
+    "DELETE FROM fleet_row USING unnest(%b::text[], %b::text[]) AS given (kind, key)"
+    " WHERE fleet_row.kind = given.kind AND fleet_row.key = given.key"
+)
+_SHARD = "SELECT body FROM fleet_row WHERE kind = 'shard' AND key = %s"
+Place = tuple[Kind, str]
+Stored = tuple[str, int, bytes]
+"""Key, revision and body."""
+
+
+class PostgresqlFleetStore:
+    """:class:`fencepost.ports.fleet.FleetStorePort` on PostgreSQL. Opened after forking, used from one event loop."""
+
+    def __init__(self, address: Address, *, create: bool) -> None:
+        self._database = Database(address, create=create)
+        self._watch = FleetWatch(address, create=create)
+        self._waiters = TaskWaiters(self._watch)
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="fleet-store")
+
+    @classmethod
+    def open(cls, dsn: str, *, create: bool = False) -> Self:
+        """The rows in the store that ``dsn`` leads to. Raises nothing, as :meth:`~.store.PostgresqlStore.open`."""
+        return cls(Address(dsn), create=create)
+
+    def __repr__(self) -> str:
+        return f"<fleet rows in {self._database.address}>"
+
+    async def _run(self, work: Callable[[], T]) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._thread, work)
+
+    async def rows(self, kind: Kind, shard: int | None = None, since: int = 0) -> Page:
+        """All rows of a kind (of a shard) changed after snapshot ``since``."""
+
+        def work() -> Page:
+            database = self._database
+            if since > 0 and (now := database.look(clock))[1] == since:
+                return Page(*now, ())
+            most_s = EVERY_ROW_S if since <= 0 else None
+            life, snapshot, found = database.read(lambda session: changed(session, kind, shard, since), most_s=most_s)
+            return Page(life, snapshot, database.checked(lambda: tuple(versioned(kind, *each) for each in found)))
+
+        return await self._run(work)
+
+    async def prove(self, shard: int, places: Sequence[Place]) -> Proof:
+        """One consistent look at a shard's row and these rows."""
+        return await self._run(lambda: self._database.look(lambda session: proof(session, shard, places)))
+
+    async def commit(self, claim: Claim | None, groups: Sequence[Group]) -> Written | None:
+        """Groups of changes, each all or nothing, under a claim; None if that doesn't stand.
+
+        Raises ``Refused`` as :func:`~fencepost.world.reference_fleet.refuse_unlawful_groups` does.
+        """
+        refuse_unlawful_groups(groups, self._database.address.where)
+
+        def work() -> Written | None:
+            bodies = [[encode(change.row) if change.row is not None else None for change in group] for group in groups]
+            return self._database.write(lambda session: commit(session, claim, groups, bodies))
+
+        return await self._run(work)
+
+    async def restamp(self) -> str:
+        """Begin a new life: every lease counts as unknown from now on. The new life."""
+
+        def work(session: Session) -> str:
+            founding.begin_new_life(session)
+            return clock(session)[0]
+
+        return await self._run(lambda: self._database.write(work))
+
+    def wait(self, most: Duration) -> Coroutine[Any, Any, None]:
+        """Return when rows may have changed since this task's last call, at the latest after ``most``."""
+        return self._waiters.wait(most)
+
+    async def close(self) -> None:
+        """Let go of the connections and end the threads; a call that waits for a silent server is given up."""
+        await self._watch.close()
+        self._database.given_up.set()
+        await self._run(self._database.close)
+        self._thread.shutdown(wait=False)
+
+
+class FleetWatch(Watch):
+    """Wakes those who wait for fleet rows, and only for those."""
+
+    def __init__(self, address: Address, *, create: bool) -> None:
+        super().__init__(address, create=create)
+        self.channels = (address.fleet,)
+
+    def planned(self, session: Session) -> object:
+        """What differs after each commit of fleet rows."""
+        return clock(session)
+
+
+def clock(session: Session, lock: str = "") -> tuple[str, int]:
+    """Life and snapshot; with ``lock`` nobody else commits fleet rows until this transaction ends."""
+    found = session.one(f"{_CLOCK} {lock}")
+    if found is None:
+        raise UnreadableError("fleet", 1, "there is none")
+    return found[0], found[1]
+
+
+def own_row(session: Session, shard: int) -> ShardRow | None:
+    """A shard's row."""
+    found = session.one(_SHARD, (str(shard),))
+    return shard_row(found[0] if found is not None else None, shard)
+
+
+def changed(session: Session, kind: Kind, shard: int | None, since: int) -> tuple[str, int, Sequence[Stored]]:
+    """Life, snapshot and the rows changed after one: by the index, unless all are wanted.
+
+    All are put in order here: asked for in order, the server would fetch them one by one in that of its index.
+    """
+    life, snapshot = clock(session)
+    which = "SELECT key, revision, body FROM fleet_row WHERE kind = %(kind)s"
+    if shard is not None and kind in SHARDED:
+        own = own_row(session, shard)
+        if own is None:
+            return life, snapshot, ()
+        which += " AND " + SHARD_IS.format_map(shard_values(own)).replace("%", "%%")
+    if since > 0:
+        later = session.rows(f"{which} AND revision > %(since)s ORDER BY key", {"kind": kind, "since": since})
+        return life, snapshot, later
+    return life, snapshot, sorted(session.rows(which, {"kind": kind}))
+
+
+def proof(session: Session, shard: int, places: Sequence[Place]) -> Proof:
+    """A shard's row and some others: one statement sees one state."""
+    asked: list[Place] = [("shard", str(shard)), *places]
+    found = session.rows(_PROOF, _columns(asked))
+    if not found:
+        raise UnreadableError("fleet", 1, "there is none")
+    there = {place: (revision, body) for _, place, revision, body in found}
+    rows = (versioned(*at, *there[place]) if place in there else None for place, at in enumerate(asked, 1))
+    own, *others = rows
+    row = own.row if own is not None else None
+    assert row is None or isinstance(row, ShardRow)  # its kind says so  # noqa: S101
+    return Proof(found[0][0], row, tuple(others))
+
+
+class Puts(Struct, frozen=True):
+    """What is to be written, as columns; rows in the order of their keys, as every index likes it."""
+
+    places: list[Place]
+    bodies: list[bytes]
+    gone: list[Place]
+
+    @classmethod
+    def of(cls, groups: Sequence[Group], bodies: Sequence[Sequence[bytes | None]], applied: Sequence[bool]) -> Self:
+        """The changes of those groups that apply."""
+        fit = [
+            (change.place, body)
+            for group, own, ok in zip(groups, bodies, applied, strict=True)
+            if ok
+            for change, body in zip(group, own, strict=True)
+        ]
+        kept = sorted((place, body) for place, body in fit if body is not None)
+        return cls([place for place, _ in kept], [body for _, body in kept], [place for place, b in fit if b is None])
+
+
+def commit(
+    session: Session, claim: Claim | None, groups: Sequence[Group], bodies: Sequence[Sequence[bytes | None]]
+) -> Written | None:
+    """The groups that fit, under the lock; ``bodies`` are their rows encoded."""
+    life, snapshot = clock(session, "FOR UPDATE")
+    if claim is not None and not claim.stands(own_row(session, claim.shard), life):
+        return None
+    places = [change.place for group in groups for change in group]
+    found = session.rows(_STANDING, _columns(places)) if places else []
+    stand = {(kind, key): revision for kind, key, revision in found}
+    applied = tuple(all(stand.get(change.place, 0) == change.seen for change in group) for group in groups)
+    if not any(applied):
+        return Written(snapshot, applied)
+    puts = Puts.of(groups, bodies, applied)
+    if puts.places:
+        hashes = [hash_of(key) for _, key in puts.places]
+        session.execute(_PUT, (snapshot + 1, *_columns(puts.places), hashes, puts.bodies))
+    if puts.gone:
+        session.execute(_DELETE, _columns(puts.gone))
+    session.execute("UPDATE fleet SET snapshot = %s", (snapshot + 1,))
+    session.notify_fleet()
+    return Written(snapshot + 1, applied)
+
+
+def _columns(places: Sequence[Place]) -> tuple[list[str], list[str]]:
+    """Kinds and keys."""
+    return [kind for kind, _ in places], [key for _, key in places]

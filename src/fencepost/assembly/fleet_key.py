@@ -1,0 +1,41 @@
+"""The fleet's key: what seals the words of managers and agents. Made on first start, as long as nobody has made it."""
+
+import os
+import secrets
+from hashlib import blake2b
+from pathlib import Path
+
+from fencepost.assembly.places import write_secret
+from fencepost.ports import Misconfigured
+from fencepost.settings.schema import Secret
+from fencepost.settings.secret import read_secret
+
+SHORTEST = 16
+"""Characters; what we make has 43."""
+
+
+def make_fleet_key(secret: Secret) -> None:
+    """Draw a key (mode 0600), unless the file is there or it comes from the environment. Raises ``Misconfigured``."""
+    if not secret.file:
+        return
+    try:
+        write_secret(Path(secret.file), secrets.token_urlsafe(32) + "\n")
+    except OSError as error:
+        hint = "its folder must be one that the user fencepost runs as can write"
+        raise Misconfigured(f"the fleet's key can't be made: {error.strerror}", where=secret.file, hint=hint) from None
+
+
+def fleet_key(secret: Secret) -> bytes:
+    """The key's bytes, for :class:`~fencepost.roles.fleet.wire.Wire`: 64 made from a text of any length.
+
+    Raises ``Misconfigured``.
+    """
+    hint = "copy the region's fleet.key to each host, mode 0600"
+    try:
+        text = read_secret(secret, os.environ)
+    except ValueError as error:
+        raise Misconfigured(f"the fleet's key: {error}", hint=hint) from None
+    if len(text) < SHORTEST:
+        where = secret.file or secret.env
+        raise Misconfigured(f"the fleet's key has fewer than {SHORTEST} characters", where=where, hint=hint)
+    return blake2b(text.encode()).digest()

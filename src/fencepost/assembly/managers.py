@@ -1,0 +1,50 @@
+"""What the managers of host leases are made of: one for each shard."""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from fencepost.assembly.fleet_key import fleet_key, make_fleet_key
+from fencepost.assembly.stores import fleet_store, open_store
+from fencepost.ports import Misconfigured
+from fencepost.roles import heartbeat
+from fencepost.roles.loop import Condition
+from fencepost.settings import Region
+from fencepost.settings.schema import Fleet
+
+Main = Callable[[], Coroutine[Any, Any, None]]
+
+
+def fleet_of(region: Region) -> Fleet:
+    """A region's fleet. Raises ``Misconfigured`` where there is none."""
+    if region.fleet is None:
+        raise Misconfigured("this region has no [fleet]", hint="write [fleet] into its file; an empty table will do")
+    return region.fleet
+
+
+def host_manager_main(region: Region, shard: int) -> Main:
+    """The manager of one shard's host leases, which places instances too."""
+
+    async def main() -> None:
+        from fencepost.core.capacity.lease_calls import lease_settings
+        from fencepost.core.capacity.placement import PlacementSettings
+        from fencepost.roles.fleet.calibrated import admission_settings
+        from fencepost.roles.fleet.host_manager import HostManager, draw_owner
+        from fencepost.roles.fleet.manager_questions import Questions
+        from fencepost.roles.fleet.placer import Placer
+        from fencepost.roles.fleet.wire import Wire
+
+        fleet, condition = fleet_of(region), Condition()
+        make_fleet_key(fleet.key)
+        store, rows = open_store(region), fleet_store(region)
+        settings = lease_settings(draw_owner(), shard, fleet.shards, fleet.renew_ns)
+        admission = await admission_settings(rows, fleet.renew_ns)
+        questions = Questions(Wire(fleet_key(fleet.key)), condition)
+        manager = HostManager(settings, admission, rows, questions, condition)
+        placer = Placer(PlacementSettings(shard, fleet.shards), rows, manager, condition)
+        async with asyncio.TaskGroup() as group:
+            group.create_task(heartbeat.beat(f"host-manager/{shard}", store, condition))
+            group.create_task(manager.run())
+            group.create_task(placer.run())
+
+    return main

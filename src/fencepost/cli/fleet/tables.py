@@ -1,0 +1,170 @@
+"""``fencepost fleet hosts`` and ``fleet instances``: what there is, in words and in tables."""
+
+import json as json_text
+import sys
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from fencepost.cli.check import counted
+from fencepost.cli.flags import Config, Json, Timeout, duration
+from fencepost.cli.fleet.reading import FROM_STORE, Seen, fleet_region, look
+from fencepost.cli.layout import table, width
+from fencepost.cli.terminal import ago, say, styled
+from fencepost.core.instant import SECOND
+from fencepost.ports import Refused
+from fencepost.roles.fleet.view import HostSeen, InstanceSeen
+from fencepost.roles.status.document import instant
+from fencepost.settings import Region
+from fencepost.settings.mistakes import advice
+from fencepost.settings.units import spoken
+
+LEASES = ("held", "suspect", "lapsed", "unknown")
+STATES = ("ready", "pending", "waiting", "ending", "ended")
+ODD = {"suspect": "yellow", "lapsed": "yellow", "unknown": "yellow", "pending": "yellow", "waiting": "yellow"}
+
+
+def hosts(*, zone: str | None = None, timeout: Timeout = "10s", config: Config = None, json: Json = False) -> int:
+    """List the fleet's hosts: lease, room, what runs there, what a person said.
+
+    Parameters
+    ----------
+    zone
+        Those of one failure zone.
+    """
+    region = fleet_region(config)
+    known(region.zones, zone, "zone")
+    seen = look(region, "hosts", duration(timeout, "--timeout"))
+    found = [each for each in seen.hosts if zone in (None, each.zone)]
+    if json:
+        say(document("hosts", seen, region, found))
+        return 0
+    tell(seen, host_lines(found, width(sys.stdout)))
+    return 0
+
+
+def instances(
+    *,
+    pool: str | None = None,
+    host: str | None = None,
+    all_: bool = False,
+    timeout: Timeout = "10s",
+    config: Config = None,
+    json: Json = False,
+) -> int:
+    """List the instances that were launched: where each runs, and what it waits for.
+
+    Parameters
+    ----------
+    pool
+        Those of one pool.
+    host
+        Those at one host.
+    all_
+        Also those that have ended.
+    """
+    region = fleet_region(config)
+    known([each.name for each in region.pools], pool, "pool")
+    seen = look(region, "instances", duration(timeout, "--timeout"))
+    found = [each for each in seen.instances if pool in (None, each.pool) and host in (None, each.host, each.old)]
+    ended = sum(each.state == "ended" for each in found)
+    shown = found if all_ else [each for each in found if each.state != "ended"]
+    if json:
+        say(document("instances", seen, region, shown))
+        return 0
+    lines = instance_lines(shown, width(sys.stdout), region)
+    if ended and not all_:
+        lines.append(f"{ended} more {'has' if ended == 1 else 'have'} ended (--all shows them)")
+    tell(seen, lines)
+    return 0
+
+
+def known(names: Sequence[str], given: str | None, what: str) -> None:
+    """Refuse what there is none of."""
+    if given is not None and given not in names:
+        raise Refused(f"there is no {what} {given}", hint=advice(given, names))
+
+
+def document(what: str, seen: Seen, region: Region, found: Sequence[HostSeen | InstanceSeen]) -> str:
+    """The one document."""
+    head = {"schema": f"fencepost.{what}/1", "region": region.name, "source": seen.source}
+    return json_text.dumps({**head, what: [msgspec.to_builtins(each) for each in found]})
+
+
+def tell(seen: Seen, lines: Iterable[str]) -> None:
+    """Print lines, after how far down it had to look."""
+    if seen.source == "store":
+        say(styled(FROM_STORE, "yellow"))
+    say("\n".join(lines))
+
+
+def marked(word: str) -> str:
+    """A word that says that something isn't as it should be, in its colour."""
+    return styled(word, ODD[word]) if word in ODD else word
+
+
+def tally(words: Iterable[str], order: Sequence[str]) -> str:
+    """How many of each, in an order: ``2 held, 1 lapsed``."""
+    counts = Counter(words)
+    return ", ".join(f"{counts[word]} {word}" for word in order if counts[word])
+
+
+def room(host: HostSeen) -> int:
+    """How many more instances a host takes, as far as its row says."""
+    return max(0, host.room - host.used) if host.lease == "held" and not host.word else 0
+
+
+def host_lines(found: Sequence[HostSeen], columns: int) -> list[str]:
+    """Hosts as a table, after one line that sums them up."""
+    if not found:
+        return ["no host has made itself known; one does by  fencepost run agent"]
+    free = sum(room(each) for each in found)
+    rows: list[tuple[str, ...]] = [("HOST", "ZONE", "LEASE", "USED", "WORD", "SEEN", "AT")]
+    rows += [
+        (
+            each.host,
+            each.zone,
+            marked(each.lease),
+            f"{each.used} of {each.room}",
+            each.word or "-",
+            "-" if each.seen_s is None else f"{spoken(each.seen_s * SECOND)} ago",
+            each.at,
+        )
+        for each in found
+    ]
+    lines = table(rows, columns=columns, drop=(6, 5))
+    head = f"{counted(len(found), 'host')}: {tally((each.lease for each in found), LEASES)}; room for {free} more"
+    return [head, styled(lines[0], "bold"), *lines[1:]]
+
+
+def instance_lines(found: Sequence[InstanceSeen], columns: int, region: Region) -> list[str]:
+    """Instances as a table, after one line that sums them up; below it what each that isn't ready waits for."""
+    if not found:
+        pool = next((each.name for each in region.pools if each.launch is not None), "POOL")
+        return [f"nothing is launched; something is by  fencepost fleet launch {pool}"]
+    rows: list[tuple[str, ...]] = [("INSTANCE", "STATE", "HOST", "ZONE", "ADDRESS", "ATTEMPT", "ASKED")]
+    rows += [
+        (
+            each.instance,
+            marked(each.state),
+            each.host + (f" (old: {each.old})" if each.old else "") if each.host else "-",
+            each.zone or "-",
+            place(each),
+            str(each.attempt or "-"),
+            ago(instant(each.asked_at)) if each.asked_at else "-",
+        )
+        for each in found
+    ]
+    lines = table(rows, columns=columns, drop=(6, 5, 3), right=(5,))
+    head = f"{counted(len(found), 'instance')}: {tally((each.state for each in found), STATES)}"
+    whys = Counter(f"{each.state}: {each.why}" for each in found if each.why and each.state in ODD)
+    return [head, styled(lines[0], "bold"), *lines[1:], *(f" {count} {why}" for why, count in whys.most_common(5))]
+
+
+def place(each: InstanceSeen) -> str:
+    """Where it serves."""
+    if not each.address:
+        return "-"
+    host = f"[{each.address}]" if ":" in each.address else each.address
+    return f"{host}:{each.port}" if each.port else each.address

@@ -1,0 +1,195 @@
+"""A calendar: entries by time, in buckets, so that a million wait and only those of the next second are ever sorted.
+
+What is put goes to a buffer; once something in it may be wanted it is sorted and cut into buckets, all at once, so that
+a put costs a copy however far apart its times are. The earliest bucket is kept open: sorted, with a place to read on
+from. What comes later for a time before the open bucket's end is merged into it. The order is that of time, and of ids
+among equals.
+
+Entries out of date stay where they are until their bucket is opened; the owner makes the calendar anew when most are.
+"""
+
+from heapq import heappop, heappush
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fencepost.core.admission.columns import BITS, LOW, NONE, Entries, Ids, Tickets, Times
+from fencepost.core.instant import Duration, Instant
+
+FEW = 4096
+"""An empty calendar takes so many straight into its open bucket."""
+SHORT = 1 << 31
+"""Nanoseconds that leave room for an id beside them."""
+BUFFER = 1 << 16
+"""A buffer of so many is sorted even if nobody asks: it bounds what is sorted at once."""
+
+
+def _order(ids: Ids, times: Times) -> NDArray[np.intp]:
+    """By time, then by id. Both fit into one number if the times are within two seconds, which sorts several times
+    faster."""
+    if not len(times):
+        return np.empty(0, np.intp)
+    first = times.min()
+    if int(times.max() - first) < SHORT:
+        both: Times = ((times - first) << BITS) | ids
+        return both.argsort()
+    order: NDArray[np.intp] = np.lexsort((ids, times))
+    return order
+
+
+class Calendar:
+    """Entries by time."""
+
+    __slots__ = (
+        "_at",
+        "_buckets",
+        "_buffer",
+        "_buffered",
+        "_end",
+        "_entries",
+        "_heap",
+        "_low",
+        "_times",
+        "_width",
+        "size",
+    )
+
+    def __init__(self, width: Duration) -> None:
+        """An empty one with buckets of ``width`` nanoseconds."""
+        self._width = width
+        self._buckets: dict[int, list[tuple[Entries, Times]]] = {}
+        self._heap: list[int] = []
+        self._buffer: list[tuple[Entries, Times]] = []
+        self._buffered = 0
+        self._low = 0
+        self._entries, self._times, self._at = NONE, NONE, 0
+        self._end = 0
+        self.size = 0
+        """How many entries there are, those out of date included."""
+
+    def copy(self) -> "Calendar":
+        """The same, apart (arrays are never written in place)."""
+        other = Calendar(self._width)
+        other._buckets = {key: list(chunks) for key, chunks in self._buckets.items()}
+        other._heap, other._buffer = list(self._heap), list(self._buffer)
+        other._buffered, other._low = self._buffered, self._low
+        other._entries, other._times, other._at = self._entries, self._times, self._at
+        other._end, other.size = self._end, self.size
+        return other
+
+    def put(self, entries: Entries, times: Times) -> None:
+        """Add some."""
+        if not len(entries):
+            return
+        low = int(times.min())
+        self._low = min(low, self._low) if self._buffered else low
+        self._buffer.append((entries, times))
+        self._buffered += len(entries)
+        self.size += len(entries)
+        if self._buffered >= BUFFER:
+            self._sort_in()
+
+    def next_at(self, tickets: Tickets) -> Instant | None:
+        """The earliest time of an entry that isn't out of date; None if there is none."""
+        at = self._first(tickets)
+        if self._buffered and (at is None or self._low < at):
+            self._sort_in()
+            at = self._first(tickets)
+        return at
+
+    def _first(self, tickets: Tickets) -> Instant | None:
+        """The same, the buffer aside."""
+        while self._fill():
+            live = tickets.live(self._entries[self._at :])
+            first = int(live.argmax())
+            if live[first]:
+                self._pass(first)
+                return int(self._times[self._at])
+            self._pass(len(live))
+        return None
+
+    def until(self, now: Instant, tickets: Tickets, most: int | None = None) -> tuple[Entries, Times]:
+        """Take out those with a time of at most ``now``, earliest first, at most ``most`` of them."""
+        if self._buffered and self._low <= now:
+            self._sort_in()
+        found: list[tuple[Entries, Times]] = []
+        left = self.size if most is None else most
+        while left > 0 and self._fill(now):
+            end = int(self._times.searchsorted(now, "right"))
+            entries, times = self._entries[self._at : end], self._times[self._at : end]
+            if not len(entries):
+                break
+            live = tickets.live(entries)
+            if live.all():
+                entries, times = entries[:left], times[:left]
+                self._pass(len(entries))
+            else:
+                places = live.nonzero()[0][:left]
+                self._pass(int(places[-1]) + 1 if len(places) == left else len(live))
+                entries, times = entries[places], times[places]
+            left -= len(entries)
+            found.append((entries, times))
+        if len(found) == 1:
+            return found[0]
+        if not found:
+            return NONE, NONE
+        return np.concatenate([each for each, _ in found]), np.concatenate([each for _, each in found])
+
+    def _pass(self, count: int) -> None:
+        self._at += count
+        self.size -= count
+
+    def _fill(self, now: Instant | None = None) -> bool:
+        """Open buckets (that begin by ``now``) until the open one holds something."""
+        while self._at == len(self._entries) and self._heap:
+            if now is not None and self._heap[0] * self._width > now:
+                return False
+            bucket = heappop(self._heap)
+            chunks = self._buckets.pop(bucket)
+            entries = np.concatenate([each for each, _ in chunks])
+            times = np.concatenate([each for _, each in chunks])
+            self._open(entries, times)
+            self._end = bucket + 1
+        return self._at < len(self._entries)
+
+    def _open(self, entries: Entries, times: Times) -> None:
+        order = _order(entries & LOW, times)
+        self._entries, self._times, self._at = entries[order], times[order], 0
+
+    def _sort_in(self) -> None:
+        """Empty the buffer: into the open bucket what belongs there, the rest into its buckets."""
+        if len(self._buffer) == 1:
+            entries, times = self._buffer[0]
+        else:
+            entries = np.concatenate([each for each, _ in self._buffer])
+            times = np.concatenate([each for _, each in self._buffer])
+        self._buffer, self._buffered = [], 0
+        if len(entries) == self.size and len(entries) <= FEW:
+            self._open(entries, times)
+            self._end = int(times.max()) // self._width + 1
+            return
+        early = times < self._end * self._width
+        if early.any():
+            rest = slice(self._at, None)
+            self._open(
+                np.concatenate((self._entries[rest], entries[early])), np.concatenate((self._times[rest], times[early]))
+            )
+            entries, times = entries[~early], times[~early]
+        if len(entries):
+            self._spread(entries, times)
+
+    def _spread(self, entries: Entries, times: Times) -> None:
+        buckets = times // self._width
+        first = int(buckets.min())
+        near = int(buckets.max()) - first < 1 << 16
+        # Sixteen bits are sorted by radix, in one pass.
+        order = (buckets - first).astype(np.uint16 if near else np.int64).argsort(kind="stable")
+        entries, times, buckets = entries[order], times[order], buckets[order]
+        cuts = (np.diff(buckets).nonzero()[0] + 1).tolist()
+        for start, end in zip([0, *cuts], [*cuts, len(entries)], strict=True):
+            bucket = int(buckets[start])
+            chunks = self._buckets.get(bucket)
+            if chunks is None:
+                chunks = self._buckets[bucket] = []
+                heappush(self._heap, bucket)
+            chunks.append((entries[start:end], times[start:end]))

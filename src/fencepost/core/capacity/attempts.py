@@ -1,0 +1,97 @@
+"""What is written when an attempt is placed, is over, is moved or has ended: rows to rows, and nothing else.
+
+At any moment the current attempt of a placed instance is in the set of exactly the host that its row names, because the
+two rows are always written together.
+"""
+
+from collections.abc import Collection
+
+from msgspec import structs
+
+from fencepost.core.capacity.messages import Instance, InstanceSet
+from fencepost.core.capacity.rows import HostRow, InstanceRow
+from fencepost.core.instant import Instant
+
+NO_OLD = ("", "")
+
+
+def joined(host: HostRow, instance: Instance) -> HostRow:
+    """The host with one more instance in its set."""
+    return structs.replace(host, set=InstanceSet(host.set.version + 1, (*host.set.instances, instance)))
+
+
+def left(host: HostRow, ids: Collection[str]) -> HostRow:
+    """The host without these attempts in its set; the very same row if it has none of them."""
+    staying = tuple(each for each in host.set.instances if each.id not in ids)
+    if len(staying) == len(host.set.instances):
+        return host
+    return structs.replace(host, set=InstanceSet(host.set.version + 1, staying))
+
+
+def free_addresses(host: HostRow) -> tuple[str, ...]:
+    """The addresses that no instance of its set has."""
+    used = {each.address for each in host.set.instances}
+    return tuple(address for address in host.addresses if address not in used)
+
+
+def free_room(host: HostRow, life: str) -> int:
+    """How many more instances may be placed on it: as many as it has room and, if it gives any, addresses for.
+
+    A suspect takes none: it didn't answer lately, so it couldn't be told, and may be dying.
+    """
+    if host.left or not host.placeable(life):
+        return 0
+    room = host.room - len(host.set.instances)
+    return min(room, len(free_addresses(host))) if host.addresses else room
+
+
+def placed(row: InstanceRow, host: HostRow, address: str) -> tuple[HostRow, InstanceRow]:
+    """The next attempt, at this host. An attempt that still runs elsewhere is kept as the old one."""
+    attempt = row.attempt + 1
+    after = structs.replace(
+        row, state="placed", attempt=attempt, host=host.host, address=address, zone=host.zone, why=""
+    )
+    return joined(host, row.at(attempt, address)), after
+
+
+def moved(row: InstanceRow, host: HostRow, address: str) -> tuple[HostRow, InstanceRow]:
+    """The next attempt, at this host, while the present one goes on until the next is ready."""
+    there, after = placed(row, host, address)
+    return there, structs.replace(after, old=(row.host, row.id))
+
+
+def over(row: InstanceRow, why: str) -> InstanceRow:
+    """The present attempt is over; the instance waits for its next."""
+    return structs.replace(row, state="waiting", host="", address="", zone="", why=why)
+
+
+def found(host: HostRow, instance: Instance, row: InstanceRow | None) -> InstanceRow:
+    """The row of an attempt that a host holds and the store forgot, being put back from a copy or wiped."""
+    base = row or InstanceRow(instance.name)
+    return structs.replace(
+        base,
+        pool=instance.pool,
+        state="placed",
+        attempt=instance.attempt,
+        host=host.host,
+        address=instance.address,
+        port=instance.port,
+        zone=host.zone,
+        command=instance.command,
+        why="",
+    )
+
+
+def settled(row: InstanceRow) -> InstanceRow:
+    """The new attempt is ready, or has had its time: the old one is nothing that anybody waits for."""
+    return structs.replace(row, old=NO_OLD)
+
+
+def ending(row: InstanceRow) -> InstanceRow:
+    """Somebody wants it ended."""
+    return structs.replace(row, state="ending", why="terminated") if row.state in ("waiting", "placed") else row
+
+
+def ended(row: InstanceRow, at: Instant) -> InstanceRow:
+    """Nothing of it runs on any host that may be believed to run it. ``at`` is nanoseconds since 1970."""
+    return structs.replace(row, state="ended", old=NO_OLD, ended_at=at)

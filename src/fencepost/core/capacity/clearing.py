@@ -1,0 +1,41 @@
+"""Which rows nobody minds any more: instances that ended a while ago, and launches all of whose instances are gone.
+
+They stay long enough to be looked at, and longer than a launch may be finished by whoever asks again; a host remembers
+what ended there far longer, so nothing comes back by being forgotten here.
+"""
+
+from collections.abc import Collection, Iterable, Mapping
+
+from fencepost.core.capacity.fleet_store import Change, Group, Versioned
+from fencepost.core.capacity.launches import FINISHED_WITHIN
+from fencepost.core.capacity.rows import HostRow, InstanceRow, LaunchRow
+from fencepost.core.instant import DAY, HOUR, Duration, Instant
+
+ENDED_KEPT: Duration = HOUR
+LAUNCH_KEPT: Duration = DAY
+"""So long a launch's key still answers, at least."""
+MOST = 500
+
+
+def attempts_held(hosts: Iterable[Versioned]) -> dict[str, None]:
+    """The instances that stand in any host's set, by name."""
+    return dict.fromkeys(each.name for at in hosts if isinstance(at.row, HostRow) for each in at.row.set.instances)
+
+
+def clearable(
+    instances: Mapping[str, Versioned], launches: Iterable[Versioned], held: Collection[str], now: Instant
+) -> tuple[Group, ...]:
+    """Deletions, each alone. ``held`` are instances in some host's set; ``now`` is nanoseconds since 1970."""
+    found: list[Group] = []
+    for name, at in instances.items():
+        row = at.row
+        if isinstance(row, InstanceRow) and row.state == "ended" and name not in held:
+            since = max(row.ended_at, row.asked_at + FINISHED_WITHIN)
+            if now - since > ENDED_KEPT:
+                found.append((Change(None, at.revision, ("instance", name)),))
+    for at in launches:
+        row = at.row
+        old = isinstance(row, LaunchRow) and now - row.asked_at > LAUNCH_KEPT
+        if isinstance(row, LaunchRow) and old and not any(name in instances for name in row.instances):
+            found.append((Change(None, at.revision, ("launch", row.name)),))
+    return tuple(found[:MOST])

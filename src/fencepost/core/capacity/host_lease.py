@@ -1,0 +1,400 @@
+"""The lease manager of one shard: which hosts are held, which have lapsed, and when an order may be sent.
+
+In October 2025 the manager of EC2's hosts could not reach its database, so leases that nobody renewed ran out by the
+ten thousand, and re-establishing them took longer than they lasted. Here a lease is renewed by the host's own answer,
+in memory, so that a store that is away makes nothing lapse; what needs the store is to give a lease, to take it, and to
+order anything. The rules, each with what goes wrong without it:
+
+- Every write is one transaction under the shard's claim (owner, epoch, life of the store): a manager that slept
+  through losing its shard could else take a lease that its successor had renewed.
+- An order goes out by four steps in this order: a check, the host's stamp, a proof read from the store *after* the
+  stamp arrived, the order with that stamp. A new stamp or token voids the proof. The host refuses an order whose stamp
+  is older than 3R, so once 3R and a margin have passed since its last answer *arrived*, no order ever sent can be
+  obeyed. Only then may the lease lapse, and what ran there be placed elsewhere.
+- Whoever takes a shard over doesn't know when the last answer came: he waits the whole 3R and margin, from then on. A
+  host that didn't answer is marked in its row with what is left, and the mark is taken away before the next order. A
+  taker who finds it waits no longer than it says, so that a dead host lapses however often the shard changes hands.
+- Lapsed hosts are checked too, and a fresh answer earns the next grant (etcd and nomad both had leases that stayed
+  lost). A host whose memory was born anew needs a new grant as well.
+- Told of something newer than its own token, a manager sends nothing more, reads the shard's row, and either raises the
+  epoch above that (it is still the owner, the store had been put back) or forgets everything.
+- A store whose identity changed has no leases: all are unknown until each host has answered, and told its set, under a
+  grant of this life, or the wait is over.
+- When more than a tenth of the leases would lapse in one R it is taken for our own fault: none does (kubernetes
+  #24597), but those of hosts that a person says are gone.
+
+Checking a host is always harmless, so *when* to check is not decided here but by admission, which is told by ``Renew``
+and ``Recheck``. Times are the manager's own monotonic clock.
+"""
+
+from copy import copy
+from typing import Self
+
+import numpy as np
+from msgspec.structs import astuple
+
+from fencepost.core.capacity.lease_calls import (
+    Answered,
+    Away,
+    Due,
+    Effect,
+    Event,
+    Forget,
+    HostsRead,
+    Ids,
+    Lease,
+    LeaseSettings,
+    Op,
+    Outdated,
+    Prove,
+    Proven,
+    ReadHosts,
+    Recheck,
+    Renew,
+    Send,
+    SendOrders,
+    ShardChanged,
+    ShardRead,
+    ShardWritten,
+    Silent,
+    Some,
+    Tick,
+    Write,
+    Wrote,
+)
+from fencepost.core.capacity.lease_columns import LONG_AGO, LeaseColumns, older
+from fencepost.core.capacity.shard_owner import ShardOwner, Standing
+from fencepost.core.instant import Duration, Instant
+
+
+class HostLeases:
+    """The manager's whole state. It can be lost at any moment: whoever comes after waits, and then knows as much.
+
+    ``loaded``: the rows were read since the shard was taken, which was at ``taken``. ``ticked``: the last tick.
+    ``lapses`` is how many held leases lapsed since ``window``; ``mass``: too many would. ``room`` is for the shard's
+    row, as its driver counts it.
+    """
+
+    def __init__(self, settings: LeaseSettings) -> None:
+        self.settings = settings
+        self.owner = ShardOwner(settings)
+        self.hosts = LeaseColumns()
+        self.loaded = False
+        self.taken: Instant = LONG_AGO
+        self.ticked: Instant = LONG_AGO
+        self.window: Instant = LONG_AGO
+        self.lapses = 0
+        self.mass = False
+        self.room = 0
+
+    def copy(self) -> Self:
+        """One that changes on its own."""
+        other = type(self)(self.settings)
+        other.__dict__.update(self.__dict__)
+        other.owner, other.hosts = copy(self.owner), self.hosts.copy()
+        return other
+
+    def key(self) -> tuple[object, ...]:
+        """What tells its state from another."""
+        own = (self.loaded, self.taken, self.ticked, self.window, self.lapses, self.mass)
+        return (*own, *astuple(self.owner)[1:], *self.hosts.key())
+
+    def aged(self, by: Duration, oldest: Instant) -> None:
+        """The same, ``by`` nanoseconds later, told from the same now; nothing is told apart beyond ``oldest``."""
+        self.hosts.aged(by, oldest)
+        for name in ("taken", "ticked", "window"):
+            setattr(self, name, older(getattr(self, name), by, oldest))
+        for name in ("since", "away", "beaten"):
+            setattr(self.owner, name, older(getattr(self.owner, name), by, oldest))
+
+    @property
+    def acting(self) -> bool:
+        """Whether it may write and order: it owns the shard, knows its rows, and the store is there."""
+        return self.owner.acting and self.loaded
+
+    def placing(self, now: Instant) -> bool:
+        """Whether each of the shard's hosts has told its set, or lapsed, in this life of the store.
+
+        Hosts that a lost store no longer knows may still come: they have the whole wait for it, unless the
+        configuration names all that there are.
+        """
+        hosts, row = self.hosts, self.owner.row
+        if not self.acting or (row is not None and row.open == self.owner.life):
+            return self.acting
+        waited = now - self.taken >= self.settings.lease or 0 < self.settings.expect <= hosts.size
+        told = (hosts.lease == Lease.LAPSED) | ((hosts.lease == Lease.HELD) & hosts.reported)
+        return waited and bool(told.all())
+
+    def on(self, event: Event, now: Instant) -> tuple[Effect, ...]:
+        """One step; see :class:`~fencepost.core.decider.Decider`. ``now`` is the process's own monotonic time."""
+        match event:
+            case Answered():
+                return self.answered(event, now)
+            case Due():
+                return self.send(event.ids)
+            case Tick():
+                return self.tick(now)
+            case Wrote():
+                return self.wrote(event, now)
+            case Proven():
+                return self.proven(event, now)
+            case Silent():
+                return self.silent(event, now)
+            case HostsRead():
+                return self.hosts_read(event, now)
+            case Outdated():
+                return self.outdated(event)
+            case Away():
+                return self.went_away(event, now)
+            case ShardRead():
+                back = self.returned(now)
+                return back + self.looked(self.owner.read(event, now), now)
+            case ShardWritten():
+                back = self.returned(now)
+                return back + self.looked(self.owner.stands(event.row), now)
+            case ShardChanged():
+                self.owner.asking = False
+                return self.returned(now) + self.owner.ask()
+
+    # Whose the shard is.
+
+    def looked(self, found: tuple[Standing, tuple[Effect, ...]], now: Instant) -> tuple[Effect, ...]:
+        """What a look at the shard's row means for the hosts."""
+        standing, effects = found
+        match standing:
+            case Standing.SAME:
+                return effects
+            case Standing.RAISED:
+                self.hosts.void()
+                return (*effects, Recheck(np.arange(self.hosts.size)))
+            case Standing.LOST:
+                return (self.forget(), *effects)
+            case Standing.TAKEN:
+                self.taken = now
+                return (*effects, self.forget(), ReadHosts(anew=True))
+
+    def forget(self) -> Effect:
+        """Nothing that was known of hosts counts any more."""
+        self.hosts = LeaseColumns()
+        self.loaded = self.mass = False
+        self.lapses = 0
+        return Forget()
+
+    def outdated(self, event: Outdated) -> tuple[Effect, ...]:
+        """A host has met something newer: nothing is sent until the row has said whether we are still the owner."""
+        if not self.owner.owning or event.id >= self.hosts.size:
+            return ()
+        return self.owner.outdated(event, int(self.hosts.number[event.id]), int(self.hosts.nonce[event.id]))
+
+    def send(self, ids: Ids, *, whole: bool = False) -> tuple[Effect, ...]:
+        """A check, if the shard is ours and no host is known to have met anything newer."""
+        if not self.owner.owning or not self.loaded or self.owner.above or not len(ids):
+            return ()
+        return (Send(ids, whole),)
+
+    # What the store says.
+
+    def returned(self, now: Instant) -> tuple[Effect, ...]:
+        """The store has answered. After more than R without it each lease has at least R left."""
+        gone = self.owner.returned(now)
+        if gone > self.settings.renew:
+            self.hosts.lengthen(now + self.settings.renew)
+        if not gone or not self.owner.owning:
+            return ()
+        again = tuple(self.hosts.unsure().tolist())
+        waiting = self.settle(np.flatnonzero(self.hosts.fresh), now)
+        return (ReadHosts(anew=not self.loaded, again=again), *self.owner.ask(), *waiting)
+
+    def went_away(self, event: Away, now: Instant) -> tuple[Effect, ...]:
+        """A call to the store failed. Whether it took effect is unknown: those hosts' rows are read again."""
+        self.owner.went_away(now, about_row=event.op is Op.NONE)
+        ids = event.ids[event.ids < self.hosts.size]
+        self.hosts.busy[ids] = Op.NONE if event.op is Op.PROVE else Op.REREAD
+        self.hosts.proof[ids] = False
+        return ()
+
+    def hosts_read(self, event: HostsRead, now: Instant) -> tuple[Effect, ...]:
+        """Rows as they are now."""
+        if not self.owner.owning:
+            return ()
+        if event.life != self.owner.life:
+            return self.owner.ask()
+        effects = self.returned(now)
+        hosts, ids, known = self.hosts, event.facts.ids, self.hosts.size
+        hosts.grow(event.size, now + self.settings.lease)
+        hosts.take(event.facts)
+        hosts.busy[ids[hosts.busy[ids] == Op.REREAD]] = Op.NONE
+        if not self.loaded:
+            # Since such a mark was written no order was sent but those that are dead when it runs out.
+            marked = ids[(event.facts.left > 0) & (event.facts.lease == Lease.HELD)]
+            hosts.ends[marked] = np.minimum(hosts.ends[marked], now + hosts.left[marked])
+            self.loaded = True
+        new = ids[ids >= known]
+        return (*effects, *((Recheck(new),) if len(new) else ()), *self.settle(ids, now))
+
+    def wrote(self, event: Wrote, now: Instant) -> tuple[Effect, ...]:
+        """Rows as they are after a write of ours, whether it applied to each or not."""
+        hosts, ids = self.hosts, event.facts.ids
+        if not self.owner.owning or not self.loaded:
+            return ()
+        effects = self.returned(now)
+        hosts.busy[ids] = Op.NONE
+        if not event.stands:
+            return (*effects, *self.owner.ask())
+        hosts.take(event.facts)
+        if event.op is Op.GRANT:
+            hosts.ends[ids] = np.maximum(hosts.ends[ids], now + self.settings.lease)
+            done = (
+                (hosts.lease[ids] == Lease.HELD) & hosts.reported[ids] & (hosts.version[ids] == hosts.host_version[ids])
+            )
+            given, again = ids[done], ids[~done]
+            if len(given):
+                effects += (Renew(given, hosts.ends[given], True, hosts.number[given]),)
+            if len(again):
+                effects += (Recheck(again),)
+        elif event.op is Op.LAPSE:
+            effects += (Recheck(ids),)
+        return (*effects, *self.settle(ids, now))
+
+    def proven(self, event: Proven, now: Instant) -> tuple[Effect, ...]:
+        """The proof is here: orders go to hosts whose stamp and token are still those it was read after."""
+        hosts, ids = self.hosts, event.facts.ids
+        if not self.owner.owning or not self.loaded:
+            return ()
+        effects = self.returned(now)
+        hosts.busy[ids] = Op.NONE
+        if not self.owner.is_claimed(event.life, event.row):
+            return (*effects, *self.owner.ask())
+        hosts.take(event.facts)
+        good = hosts.fresh[ids] & hosts.proof[ids] & self.orderable(ids, now)
+        hosts.proof[ids] = False
+        sent = ids[good] if self.acting else ids[:0]
+        if len(sent):
+            # What it holds isn't known again until it has answered: to the order, or to the check that follows.
+            hosts.fresh[sent] = False
+            effects += (SendOrders(sent, hosts.boot[sent].copy(), hosts.stamp[sent].copy()), Recheck(sent))
+        return (*effects, *self.settle(ids[~good], now))
+
+    def orderable(self, ids: Ids, now: Instant) -> Some:
+        """Which of these an order would be right for: held, by the memory it was granted to, told, unmarked, behind."""
+        hosts = self.hosts
+        same = hosts.host_incarnation[ids] == hosts.incarnation[ids]
+        behind = hosts.version[ids] > hosts.host_version[ids]
+        held = (hosts.lease[ids] == Lease.HELD) & hosts.reported[ids] & (hosts.left[ids] == 0)
+        young = now - hosts.seen[ids] < 2 * self.settings.renew
+        return np.asarray(held & same & behind & young)
+
+    # What hosts say.
+
+    def answered(self, event: Answered, now: Instant) -> tuple[Effect, ...]:
+        """Answers have arrived: each under the present token renews its lease, in memory."""
+        if not self.owner.owning or not self.loaded:
+            return ()
+        hosts, ids = self.hosts, event.ids
+        mine = (hosts.number[ids] == event.number) & (hosts.nonce[ids] == event.nonce)
+        mine &= event.epoch == self.owner.epoch
+        # One overtaken by a later answer of the same start of the agent says nothing new.
+        mine &= ~(hosts.fresh[ids] & (hosts.boot[ids] == event.boot) & (event.stamp < hosts.stamp[ids]))
+        if not mine.all():
+            event = Answered(*(values[mine] for values in event))
+            ids = event.ids
+        hosts.seen[ids] = now
+        hosts.ends[ids] = now + self.settings.lease
+        hosts.fresh[ids] = True
+        hosts.stamp[ids] = event.stamp
+        hosts.proof[ids] = False
+        hosts.boot[ids] = event.boot
+        hosts.host_incarnation[ids] = event.incarnation
+        hosts.host_version[ids] = event.version
+        hosts.whole[ids] = event.whole
+        return (Renew(ids, hosts.ends[ids], False, hosts.number[ids]), *self.settle(ids, now))
+
+    def settle(self, ids: Ids, now: Instant) -> tuple[Effect, ...]:
+        """What each of these hosts needs next, if anything: a level, not a step of a plan."""
+        if not self.acting or not len(ids):
+            return ()
+        hosts = self.hosts
+        fresh = hosts.fresh[ids] & (hosts.busy[ids] == Op.NONE)
+        own = (hosts.lease[ids] == Lease.HELD) & (hosts.host_incarnation[ids] == hosts.incarnation[ids])
+        unmarked = hosts.left[ids] == 0
+        told, version = hosts.host_version[ids], hosts.version[ids]
+        known = hosts.reported[ids] & (told <= version)
+        booted = hosts.boot[ids] == hosts.row_boot[ids]
+        needy = fresh & ~(own & unmarked & known & booted & (told == version))
+        if not needy.any():
+            return ()
+        effects: list[Effect] = []
+        self.begin(Op.GRANT, ids[needy & ~own], now, effects)
+        needy &= own
+        self.begin(Op.CLEAR, ids[needy & ~unmarked], now, effects)
+        needy &= unmarked
+        self.begin(Op.ADOPT, ids[needy & ~known & hosts.whole[ids]], now, effects)
+        asked = ids[needy & ~known & ~hosts.whole[ids]]
+        hosts.fresh[asked] = False
+        effects += self.send(asked, whole=True)
+        needy &= known
+        self.begin(Op.BOOT, ids[needy & ~booted], now, effects)
+        self.prove(ids[needy & booted], now, effects)
+        return tuple(effects)
+
+    def begin(self, op: Op, ids: Ids, now: Instant, effects: list[Effect]) -> None:
+        """Begin a write about these hosts, if any."""
+        if len(ids):
+            hosts = self.hosts
+            hosts.busy[ids] = op
+            left = np.maximum(hosts.ends[ids] - now, 1)
+            effects.append(Write(op, ids, left, hosts.host_incarnation[ids].copy(), hosts.boot[ids].copy()))
+
+    def prove(self, ids: Ids, now: Instant, effects: list[Effect]) -> None:
+        """Begin the proofs that these hosts' orders need; those whose stamp has grown old are checked first."""
+        able = self.orderable(ids, now)
+        proving, old = ids[able], ids[~able]
+        if len(proving):
+            self.hosts.busy[proving] = Op.PROVE
+            self.hosts.proof[proving] = True
+            effects.append(Prove(proving))
+        if len(old):
+            effects.append(Recheck(old))
+
+    # Time.
+
+    def tick(self, now: Instant) -> tuple[Effect, ...]:
+        """Beat, look at the shard, and let leases lapse. A tick that comes late was our own sleep, nobody else's."""
+        if self.ticked != LONG_AGO and now - self.ticked > self.settings.renew:
+            self.hosts.lengthen(now + self.settings.renew)
+        self.ticked = now
+        effects = self.owner.beat(now, opened=self.placing(now), room=self.room)
+        return effects + self.lapse(now) if self.acting else effects
+
+    def lapse(self, now: Instant) -> tuple[Effect, ...]:
+        """The hosts whose time is over, unless they are too many to be anything but our own fault."""
+        hosts = self.hosts
+        if now - self.window >= self.settings.renew:
+            self.window, self.lapses = now, 0
+        over = np.flatnonzero((hosts.ends <= now) & (hosts.lease != Lease.LAPSED) & hosts.idle)
+        counted = over[(hosts.lease[over] == Lease.HELD) & ~hosts.gone[over]]
+        self.mass = self.lapses + len(counted) > self.most(hosts.held + self.lapses)
+        if self.mass:
+            over = np.setdiff1d(over, counted)
+        else:
+            self.lapses += len(counted)
+        effects: list[Effect] = []
+        self.begin(Op.LAPSE, over, now, effects)
+        return tuple(effects)
+
+    def most(self, of: int) -> int:
+        """How many of so many leases may lapse in one R."""
+        return max(self.settings.mass_least, int(self.settings.mass_share * of))
+
+    def silent(self, event: Silent, now: Instant) -> tuple[Effect, ...]:
+        """Checked, and no answer: suspects are marked with what is left, and again when that has become much less."""
+        if not self.owner.owning or not self.loaded:
+            return ()
+        effects: list[Effect] = []
+        hosts, ids = self.hosts, event.ids
+        left, marked = hosts.ends[ids] - now, hosts.left[ids]
+        news = (marked == 0) | (marked - left >= self.settings.renew // 2)
+        wanted = ids[news & (left > 0) & (hosts.lease[ids] == Lease.HELD) & (hosts.busy[ids] == Op.NONE)]
+        if self.acting and len(wanted) <= self.most(hosts.held):
+            self.begin(Op.MARK, wanted, now, effects)
+        return tuple(effects)

@@ -1,0 +1,127 @@
+"""Which launched instances a pool has: the fleet's rows beside the membership row, as a part of the owner's list.
+
+An attempt joins when it is placed, and is pending until its network state is acknowledged (asked once, at the moment it
+is let in: later versions take nothing away) and it has passed its probes. How it leaves depends on whose act that is:
+
+- *Terminated* is the owner's act, like a target that leaves the file: it costs no budget, and the last one stays.
+- *Moved*, because a person drains its host, is his act too: it serves until its successor does, and then leaves.
+- An attempt whose host's lease has lapsed, or that was replaced, must not serve: its host may be cut off and go on with
+  an old copy, whatever the probes say. But that is automation's judgement, and it may be wrong about a thousand hosts
+  at once. So it counts as dead, whatever its probes say, and is taken out under the same limits as any dead target:
+  a mass lapse can't empty a name. It is struck off the list only when it isn't served any more and the attempt that
+  took its place is.
+- Rows that are missing say nothing: a fleet's store that was wiped, or isn't read, takes nobody out.
+
+Awkward truth: a lapsed host's instance that a limit keeps goes on being answered, and does harm if its copy is harmful.
+That is the price of never emptying a name on one store's word; `fencepost drain` takes it out at once.
+"""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from msgspec import Struct, structs
+
+from fencepost.core.capacity.network_state import missing
+from fencepost.core.capacity.rows import HostRow, InstanceRow, NetworkRow
+from fencepost.core.traffic.membership import SERVING, Member, Membership, Target
+
+
+class FleetRows(Struct, frozen=True, gc=False):
+    """The fleet's rows as read last, by key, all of one life of the store."""
+
+    life: str = ""
+    instances: Mapping[str, InstanceRow] = {}
+    hosts: Mapping[str, HostRow] = {}
+    networks: Mapping[str, NetworkRow] = {}
+
+
+class Launched(NamedTuple):
+    """A pool's instances as its owner lists them, and the addresses of those that he has ended."""
+
+    targets: tuple[Target, ...] = ()
+    ended: frozenset[str] = frozenset()
+
+
+def launched(pool: str, rows: FleetRows, row: Membership | None, taken: frozenset[str] = frozenset()) -> Launched:
+    """The instances of a pool; ``taken`` are addresses that are listed otherwise."""
+    members = {member.key: member for member in row.members} if row is not None else {}
+    targets: dict[str, Target] = {}
+    for name in sorted(rows.instances):
+        instance = rows.instances[name]
+        address = instance.address
+        if instance.pool != pool or instance.state != "placed" or not address or address in targets or address in taken:
+            continue
+        targets[address] = placed(instance, rows, members.get(address))
+    ended = []
+    former_ones = [
+        each for each in members.values() if each.source and each.key not in targets and each.key not in taken
+    ]
+    holders = {id_: host for host in rows.hosts.values() for id_ in host.set.ids} if former_ones else {}
+    for member in former_ones:
+        stays = former(member, rows, holders.get(member.source), members, targets)
+        if stays is None:
+            ended.append(member.key)
+        else:
+            targets[member.key] = stays
+    return Launched(tuple(targets.values()), frozenset(ended))
+
+
+def placed(instance: InstanceRow, rows: FleetRows, member: Member | None) -> Target:
+    """An attempt that runs as far as the rows know; ``member`` is what the pool has at its address."""
+    host = rows.hosts.get(instance.host)
+    lacks = missing(rows.networks.get(instance.id), host, rows.life)
+    gone = forsaken(host, rows.life)
+    ready = not lacks
+    if member is not None and member.served:
+        if member.source == instance.id:
+            ready = True  # once ready, it stays so
+        elif lacks:
+            gone = gone or f"attempt {instance.id} took its place, and {lacks}"
+    zone = instance.zone or (host.zone if host is not None else "")
+    return Target(instance.address, zone, None, ready, instance.id, instance.port, gone)
+
+
+def former(
+    member: Member,
+    rows: FleetRows,
+    holder: HostRow | None,
+    members: Mapping[str, Member],
+    targets: Mapping[str, Target],
+) -> Target | None:
+    """What becomes of a member whose attempt is the present one of no placed instance; None: it leaves the list.
+
+    ``holder`` is the host whose set still has the attempt: it was moved, and goes on until its successor serves.
+    """
+    name, _, attempt = member.source.rpartition(".")
+    instance = rows.instances.get(name)
+    stays = Target(member.key, member.zone, None, member.served, member.source, member.port)
+    if instance is None:
+        return stays
+    if instance.state in ("ending", "ended"):
+        return None
+    replaced = instance.state == "waiting" or instance.attempt > int(attempt)
+    if holder is not None:
+        stays = _gone(stays, forsaken(holder, rows.life))
+    elif replaced:
+        stays = _gone(stays, f"{member.source} is over" + (f": {instance.why}" if instance.why else ""))
+    successor = next((each for each in targets.values() if each.source == instance.id), None)
+    follows = members.get(successor.key) if successor is not None else None
+    served = follows is not None and follows.source == instance.id and follows.state in SERVING
+    moved = replaced and holder is not None and not stays.gone and served
+    idle = bool(stays.gone) and member.state not in SERVING and (served or not member.served)
+    return None if moved or idle else stays
+
+
+def forsaken(host: HostRow | None, life: str) -> str:
+    """Why what runs on a host must not serve, as the rows know for certain; "" if nothing speaks against it."""
+    if host is None:
+        return ""
+    if host.word == "gone":
+        return f"host {host.host} is gone, as a person said"
+    if host.lease == "lapsed" and host.life == life:
+        return f"the lease of host {host.host} has lapsed"
+    return ""
+
+
+def _gone(target: Target, why: str) -> Target:
+    return structs.replace(target, gone=why)

@@ -1,0 +1,65 @@
+"""Host leases, as the explorer walks them."""
+
+from collections import Counter
+from collections.abc import Iterator
+
+from fencepost.world import lease_faults, lease_moves, leases
+from fencepost.world.leases import MEANING, Fault, Shape, Shared, Slot
+from fencepost.world.model import Move
+
+
+class LeaseModel:
+    """A :class:`~fencepost.world.model.Model` of one shape.
+
+    Whether the goal can be reached is asked from every state; not whether a schedule may keep from it for ever: with
+    messages that may always be too late, one can.
+    """
+
+    def __init__(self, shape: Shape) -> None:
+        self.shape = shape
+        self.whole = shape.managers > 1 or any(fault is Fault.RESTORE for fault, _ in shape.budget)
+        self.sometimes: Counter[str] = Counter()
+
+    def start(self) -> tuple[tuple[Slot, ...], Shared]:
+        """A shard that nobody owns yet."""
+        return leases.start(self.shape)
+
+    def kind(self, part: Slot) -> object:
+        """Managers have names, by which rows know them."""
+        return part.kind, part.name
+
+    def moves(self, part: Slot, shared: Shared) -> Iterator[Move]:
+        """A manager's call or message, the host's delivery, time."""
+        return lease_moves.moves(part, shared, self.shape)
+
+    def outside(self, shared: Shared) -> Iterator[Move]:
+        """What goes wrong."""
+        return lease_faults.adversary(shared)
+
+    def lean_shared(self, shared: Shared) -> Shared:
+        """Without answers under tokens that never come back, where that can't matter: they are as good as lost."""
+        return shared if self.whole else leases.without_old_answers(shared)
+
+    def lean_part(self, part: Slot, shared: Shared) -> Slot:
+        """What a manager remembers is as old as it is."""
+        return leases.caught_up(part, shared)
+
+    def stirred(self, before: Shared, after: Shared) -> bool:
+        """Whether time has passed."""
+        return before.ticks != after.ticks
+
+    def converged(self, shared: Shared) -> bool:
+        """See :func:`~fencepost.world.leases.converged`."""
+        return leases.converged(shared)
+
+    def excused(self, shared: Shared) -> bool:
+        """Where no further grant may be given by the bound of this world."""
+        return leases.at_bound(shared)
+
+    def title(self) -> str:
+        """The shape in words."""
+        return f"{self.shape.managers} lease manager{'s' * (self.shape.managers > 1)}, 1 host"
+
+    def faults(self) -> tuple[str, ...]:
+        """What may happen, in words."""
+        return tuple(f"{MEANING[fault]} ({count} x)" for fault, count in self.shape.budget)

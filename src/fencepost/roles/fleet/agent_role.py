@@ -1,0 +1,118 @@
+"""``fencepost run agent``: a host's agent, its port and its registration, in one process.
+
+How long a stamp is worth something must never be longer here than the managers take it to be, or an order could be
+obeyed after its host was given up. It comes from the region's file if the host has one, and the API says it at each
+registration; the shorter counts, and is kept beside the memory. A host that knows neither answers nobody before it has
+registered.
+"""
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from pathlib import Path
+
+from fencepost.core.capacity.host import HostSettings
+from fencepost.core.instant import SECOND, Duration
+from fencepost.ports.fleet import Driver
+from fencepost.roles.fleet.agent import Agent
+from fencepost.roles.fleet.agent_memory import MemoryFile
+from fencepost.roles.fleet.agent_server import AgentServer
+from fencepost.roles.fleet.registering import Hosted, Post, Registrar, due_after
+from fencepost.roles.fleet.wire import Wire
+from fencepost.roles.whole_file import replace_whole
+
+log = logging.getLogger(__name__)
+
+RENEWALS = 3
+"""A lease lasts so many."""
+
+
+class Rhythm:
+    """How often this host is to be asked: what its file says or the API last said, whichever is shorter."""
+
+    def __init__(self, folder: Path, own: Duration | None) -> None:
+        self.path = folder / "renew"
+        self.own = own
+        self.told = self._read()
+
+    @property
+    def renew(self) -> Duration | None:
+        """R; None if nobody has said it yet."""
+        known = [each for each in (self.own, self.told) if each is not None]
+        return min(known) if known else None
+
+    def tell(self, renew: Duration) -> bool:
+        """Take up what the API says; whether that is news."""
+        if renew <= 0 or renew == self.told:
+            return False
+        self.told = renew
+        try:
+            replace_whole(self.path, str(renew).encode())
+        except OSError as error:
+            log.warning("%s can't be written: %s", self.path, error.strerror)
+        return True
+
+    def _read(self) -> Duration | None:
+        try:
+            text = self.path.read_text(encoding="ascii", errors="replace").strip()
+        except OSError:
+            return None
+        return int(text) if text.isdigit() and int(text) > 0 else None
+
+
+class AgentRole:
+    """One host's agent as a process."""
+
+    def __init__(self, host: Hosted, wire: Wire, driver: Driver, folder: Path, renew: Duration | None) -> None:
+        """``host.at`` is what the API is told; "" until :meth:`run` knows it. Raises ``Misconfigured``."""
+        self.host = host
+        self.memory = MemoryFile(folder, host.host)
+        self.rhythm = Rhythm(folder, renew)
+        self.agent = Agent(HostSettings(host.host, fresh_for=self.lease), self.memory, driver)
+        self.server = AgentServer(wire, self.agent)
+        self.known = asyncio.Event()
+        self.joined_at: float | None = None
+        self.joins = 0
+        if self.rhythm.renew is not None:
+            self.known.set()
+
+    @property
+    def lease(self) -> Duration:
+        """3R; nothing while R isn't known."""
+        return RENEWALS * (self.rhythm.renew or 0)
+
+    async def run(self, listen: tuple[str, int], advertised: str, post: Post | None) -> None:
+        """Serve until cancelled; ``advertised`` is the address that managers are to use."""
+        try:
+            port = await self.server.start(*listen)
+            place = f"[{advertised}]:{port}" if ":" in advertised else f"{advertised}:{port}"
+            self.host = Hosted(self.host.host, self.host.zone, place, self.host.room, self.host.addresses)
+            log.info("host %s (zone %s) at %s", self.host.host, self.host.zone, place)
+            async with asyncio.TaskGroup() as group:
+                if post is not None:
+                    registrar = Registrar(f"host {self.host.host}", post, self.due, self.renewed)
+                    group.create_task(registrar.run(self.registered))
+                await self.known.wait()
+                group.create_task(self.agent.run())
+        finally:
+            await self.server.stop()
+            self.memory.close()
+
+    def due(self) -> Sequence[Hosted]:
+        """This host, if the API must be told of it."""
+        renew = self.rhythm.renew
+        if self.joined_at is None or renew is None:
+            return (self.host,)
+        silent = asyncio.get_running_loop().time() - max(self.joined_at, self.agent.checked)
+        return (self.host,) if silent * SECOND > due_after(renew, self.host.host, self.joins) else ()
+
+    def registered(self, _: Sequence[Hosted]) -> None:
+        """The API knows this host."""
+        self.joined_at = asyncio.get_running_loop().time()
+        self.joins += 1
+
+    def renewed(self, renew: Duration) -> None:
+        """The API says how often hosts are asked."""
+        if self.rhythm.tell(renew):
+            self.agent.lease_lasts(self.lease)
+        self.known.set()

@@ -1,0 +1,226 @@
+"""The host manager of a shard: its decider, its admission, its hands on the store and its questions to hosts, as one.
+
+Two things decide, side by side. :class:`~fencepost.core.capacity.host_lease.HostLeases` says what an answer is worth,
+what may be written and ordered; :class:`~fencepost.core.admission.Admission` says how many hosts are asked at once and
+which next. All that arrived is told before time is: a manager that was stopped for ten minutes finds the answers in
+its inbox before it may think of a lease as over (nomad PR #14474).
+"""
+
+import asyncio
+import contextlib
+import logging
+import secrets
+import time
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from fencepost.core.admission import Admission, AdmissionSettings, first_renewal, next_renewal
+from fencepost.core.capacity.host_lease import HostLeases
+from fencepost.core.capacity.lease_calls import (
+    Due,
+    Effect,
+    Event,
+    Forget,
+    HostsRead,
+    Ids,
+    LeaseSettings,
+    Prove,
+    ReadHosts,
+    ReadShard,
+    Recheck,
+    Renew,
+    Send,
+    SendOrders,
+    Silent,
+    Tick,
+    Write,
+    WriteShard,
+)
+from fencepost.core.instant import MILLISECOND, SECOND, Duration, Instant
+from fencepost.ports.fleet import FleetStorePort
+from fencepost.roles.fleet.manager_hands import ManagerHands
+from fencepost.roles.fleet.manager_questions import Questions
+from fencepost.roles.loop import Condition
+
+log = logging.getLogger(__name__)
+
+PAUSE_S = 0.002
+"""What arrives within this time is decided about at once: about few hosts, deciding costs more than reading."""
+
+
+def now() -> Instant:
+    """This machine's time since it was started, suspended time counted: what a lease is measured by."""
+    return time.clock_gettime_ns(time.CLOCK_BOOTTIME)
+
+
+class Counts(Struct):
+    """What a manager has done since it started: for people and tests."""
+
+    checks: int = 0
+    answers: int = 0
+    orders: int = 0
+    granted: int = 0
+    lapsed: int = 0
+
+
+class HostManager:
+    """One shard's manager. ``leases`` and ``admission`` decide; the rest carries out."""
+
+    def __init__(
+        self,
+        settings: LeaseSettings,
+        admission: AdmissionSettings,
+        store: FleetStorePort,
+        questions: Questions,
+        condition: Condition,
+    ) -> None:
+        self.settings = settings
+        self.store = store
+        self.questions = questions
+        self.condition = condition
+        self.leases = HostLeases(settings)
+        self.admission_settings = admission
+        self.admission = Admission(admission)
+        self.hands = ManagerHands(store, settings.shard, settings.owner, condition)
+        self.counts = Counts()
+        self.news = asyncio.Event()
+        self.ticked: Instant = 0
+        self.every: Duration = min(settings.renew // 4, settings.beat // 2)
+        questions.begin(self.hands)
+
+    async def run(self) -> None:
+        """Manage until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self.hands.run())
+            group.create_task(self.questions.run())
+            group.create_task(self.follow())
+            group.create_task(self.decide())
+
+    async def follow(self) -> None:
+        """Read rows that others wrote: hosts that registered, sets that instances were placed in, people's words."""
+        while True:
+            await self.store.wait(self.settings.renew)
+            if self.leases.acting:
+                self.hands.perform(ReadHosts())
+                await asyncio.sleep(0.05)
+
+    async def decide(self) -> None:
+        """Tell the deciders what has happened, time last; carry out what they ask for."""
+        while True:
+            self.hands.arrived.clear()
+            self.hear()
+            self.pass_time()
+            if self.hands.inbox or self.questions.answers:
+                await asyncio.sleep(0)
+                continue
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(self.wait_s()):
+                    await self.hands.arrived.wait()
+            await asyncio.sleep(PAUSE_S)
+
+    def wait_s(self) -> float:
+        """How long until there is something to do by itself."""
+        at = now()
+        ends = self.ticked + self.every
+        due = self.admission.next_at(at) if self.leases.owner.owning else None
+        if due is not None:
+            ends = min(ends, max(due, at + MILLISECOND))
+        return max(0, ends - at) / SECOND
+
+    def hear(self) -> None:
+        """Everything that has arrived so far."""
+        at = now()
+        answered, refused = self.questions.heard()
+        if answered is not None:
+            self.counts.answers += len(answered.ids)
+            if self.hands.table.down or self.behind(answered.ids):
+                self.news.set()
+            self.admission.answered(answered.ids, at)
+            self.tell(answered, at)
+        for each in refused:
+            self.admission.answered([each.id], at)
+            self.tell(each, at)
+        while self.hands.inbox:
+            event = self.hands.inbox.popleft()
+            if isinstance(event, HostsRead) and event.size > self.admission.size:
+                self.admission.grow(event.size)
+            self.tell(event, at)
+
+    def behind(self, ids: Ids) -> bool:
+        """Whether any of these hosts had yet to tell that it has its newest set: then somebody may wait for that."""
+        hosts = self.leases.hosts
+        return bool((hosts.version[ids] != hosts.host_version[ids]).any())
+
+    def told_down(self) -> Sequence[str]:
+        """Hosts that told of attempts that don't run."""
+        table = self.hands.table
+        return [table.names[number] for number in table.down]
+
+    def pass_time(self) -> None:
+        """Whose time it is, who has kept silent, and the tick."""
+        at = now()
+        silent = self.admission.overdue(at)
+        if len(silent):
+            self.admission.failed(silent, at)
+            self.tell(Silent(silent), at)
+        if self.leases.owner.owning and self.leases.loaded:
+            ids, _ = self.admission.take(at)
+            if len(ids):
+                self.tell(Due(ids), at)
+        if at - self.ticked >= self.every:
+            self.ticked = at
+            self.tell(Tick(), at)
+
+    def tell(self, event: Event, at: Instant) -> None:
+        """Tell the lease decider one event, and carry out what it asks for, in order."""
+        effects = self.leases.on(event, at)
+        owner = self.leases.owner
+        self.hands.life, self.hands.epoch = owner.life, owner.epoch
+        for effect in effects:
+            self.carry_out(effect, at)
+
+    def carry_out(self, effect: Effect, at: Instant) -> None:
+        """One effect."""
+        match effect:
+            case Renew():
+                self.renew(effect, at)
+            case Recheck():
+                self.recheck(effect.ids, at)
+            case Send(ids=ids, whole=whole):
+                self.counts.checks += len(ids)
+                hosts = self.leases.hosts
+                self.questions.check(self.hands.table, self.hands.epoch, ids, hosts.number, hosts.nonce, whole=whole)
+            case SendOrders():
+                self.counts.orders += len(effect.ids)
+                self.questions.order(self.hands.table, self.hands.epoch, effect)
+            case Forget():
+                self.hands.forget()
+                self.questions.forget()
+                self.admission = Admission(self.admission_settings)
+            case ReadShard() | WriteShard() | ReadHosts() | Write() | Prove():
+                self.hands.perform(effect)
+
+    def renew(self, effect: Renew, at: Instant) -> None:
+        """Each in its turn: the first renewal between R and 2R after a grant, the others a period after the last."""
+        period = self.settings.renew
+        if effect.first:
+            self.counts.granted += len(effect.ids)
+            due = first_renewal(effect.ids, effect.number, at, period)
+        else:
+            due = next_renewal(self.admission.due(effect.ids), at, period)
+        self.admission.renew(effect.ids, due, effect.deadline)
+
+    def recheck(self, ids: Ids, at: Instant) -> None:
+        """As soon as there is room: by the end of each one's lease if it holds one, else in line with who acquires."""
+        held = self.leases.hosts.lease[ids] == 1
+        if held.any():
+            self.admission.renew(ids[held], at, self.leases.hosts.ends[ids[held]])
+        if not held.all():
+            self.admission.drop(ids[~held])
+            self.admission.acquire(ids[~held], at)
+
+
+def draw_owner() -> str:
+    """What a manager calls itself: drawn at each start, so that no two were ever the same."""
+    return secrets.token_hex(8)

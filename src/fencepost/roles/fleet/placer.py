@@ -1,0 +1,152 @@
+"""A manager's placing: reads what changed, decides, writes under the shard's claim, and again, for as long as it owns.
+
+What hosts told isn't kept twice: :class:`ToldByHosts` looks it up where the manager has it, and knows nothing of a host
+that hasn't answered under its present token.
+"""
+
+import asyncio
+import contextlib
+import logging
+import time
+from collections.abc import Sequence
+
+from fencepost.core.capacity.fleet_store import Versioned
+from fencepost.core.capacity.network_state import ready
+from fencepost.core.capacity.placement import Placement, PlacementSettings, Told
+from fencepost.core.capacity.rows import HostRow, Kind, NetworkRow, ShardRow
+from fencepost.core.instant import SECOND
+from fencepost.ports import PortError
+from fencepost.ports.fleet import FleetStorePort
+from fencepost.roles.fleet.host_manager import HostManager, now
+from fencepost.roles.loop import Condition
+
+log = logging.getLogger(__name__)
+
+KINDS: tuple[Kind, ...] = ("shard", "host", "instance", "network")
+IDLE_S = 1.0
+REST_S = 0.02
+"""What comes within this time is decided about at once."""
+
+
+class ToldByHosts(dict[str, Told]):
+    """What each host told under its present token, looked up in the manager's columns; never filled."""
+
+    def __init__(self, manager: HostManager) -> None:
+        super().__init__()
+        self.manager = manager
+
+    def get(self, host: str, default: Told | None = None) -> Told | None:  # type: ignore[override]  # always Told
+        """What it told, if it told anything under its present token."""
+        number = self.manager.hands.table.numbers.get(host)
+        hosts = self.manager.leases.hosts
+        if number is None or number >= hosts.size or not hosts.fresh[number]:
+            return default
+        version = int(hosts.host_version[number])
+        of, down = self.manager.hands.table.down.get(number, (0, ()))
+        return Told(version, frozenset(down) if of == version else frozenset())
+
+    def __contains__(self, host: object) -> bool:
+        return isinstance(host, str) and self.get(host) is not None
+
+
+class Placer:
+    """One shard's placing."""
+
+    def __init__(
+        self, settings: PlacementSettings, store: FleetStorePort, manager: HostManager, condition: Condition
+    ) -> None:
+        self.settings = settings
+        self.store = store
+        self.manager = manager
+        self.condition = condition
+        self.placement = Placement(settings, "")
+        self.network: dict[str, NetworkRow] = {}
+        self.since: dict[Kind, int] = {}
+
+    async def run(self) -> None:
+        """Place until cancelled."""
+        while True:
+            await self.news()
+            if not self.manager.leases.acting:
+                self.placement = Placement(self.settings, "")
+                continue
+            try:
+                await self.turns()
+            except PortError as error:
+                if self.condition.failed("placing", error):
+                    log.warning("placing: %s", error.in_full)
+                await asyncio.sleep(IDLE_S)
+            else:
+                self.condition.succeeded("placing")
+
+    async def turns(self) -> None:
+        """As many as there is something to do in."""
+        more = True
+        while more:
+            more = await self.turn()
+
+    async def news(self) -> None:
+        """Wait until rows changed, or a host told something that matters to placing."""
+        self.manager.news.clear()
+        store = asyncio.ensure_future(self.store.wait(int(IDLE_S * SECOND)))
+        told = asyncio.ensure_future(self.manager.news.wait())
+        try:
+            await asyncio.wait((store, told), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for each in (store, told):
+                each.cancel()
+                with contextlib.suppress(asyncio.CancelledError, PortError):
+                    await each
+        await asyncio.sleep(REST_S)
+
+    async def turn(self) -> bool:
+        """One look and one commit; whether there may be more to do at once."""
+        await self.read()
+        for host in self.manager.told_down():
+            self.placement.look[host] = None
+        groups = self.placement.decide(now(), time.time_ns(), self.is_ready)
+        self.manager.leases.room = self.placement.room.free
+        if not groups:
+            return False
+        written = await self.store.commit(self.manager.hands.claim(), groups)
+        if written is None:
+            return False
+        self.placement.wrote(groups, written.snapshot, written.applied)
+        return True
+
+    async def read(self) -> None:
+        """What changed; everything, in another life of the store."""
+        for kind in KINDS:
+            page = await self.store.rows(kind, None, self.since.get(kind, 0))
+            if page.life != self.placement.life:
+                self.begin(page.life)
+                if self.since.pop(kind, 0):
+                    page = await self.store.rows(kind)
+            self.take(page.rows)
+            self.since[kind] = page.snapshot
+
+    def begin(self, life: str) -> None:
+        """Nothing is known of this life of the store."""
+        self.placement = Placement(self.settings, life)
+        self.placement.told = ToldByHosts(self.manager)
+        self.network.clear()
+        self.since.clear()
+
+    def take(self, rows: Sequence[Versioned]) -> None:
+        """Rows as they are now."""
+        for at in rows:
+            match at.row:
+                case ShardRow() as row:
+                    self.placement.shard(row)
+                case HostRow():
+                    self.placement.host(at)
+                case NetworkRow() as row:
+                    self.network[row.id] = row
+                case _:
+                    self.placement.instance(at)
+
+    def is_ready(self, id_: str) -> bool:
+        """Whether an attempt may serve: its network state is acknowledged."""
+        row = self.network.get(id_)
+        host = self.placement.host_row(row.host) if row is not None else None
+        return row is not None and host is not None and ready(row, host, self.placement.life)

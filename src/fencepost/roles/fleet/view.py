@@ -1,0 +1,223 @@
+"""What stands in the fleet's rows, read again only where it changed: for those who look, and for launches.
+
+A host's lease in words: *held*, *suspect* (it didn't answer lately), *lapsed*, *unknown* (of another life of the store,
+or never granted). An instance's: *waiting*, *pending* (placed, its network not acknowledged), *ready*, *ending*,
+*ended*.
+"""
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from msgspec import Struct
+
+from fencepost.core.capacity import launches
+from fencepost.core.capacity.clearing import attempts_held, clearable
+from fencepost.core.capacity.fleet_store import Versioned
+from fencepost.core.capacity.network_state import missing
+from fencepost.core.capacity.room import Room
+from fencepost.core.capacity.rows import (
+    CheckpointRow,
+    DrainRow,
+    FleetRow,
+    HostRow,
+    InstanceRow,
+    Kind,
+    LaunchRow,
+    NetworkRow,
+    ShardRow,
+)
+from fencepost.core.instant import Instant
+from fencepost.ports.fleet import FleetStorePort
+
+READ: tuple[Kind, ...] = ("shard", "host", "instance", "network", "launch", "checkpoint", "drain")
+
+
+class HostSeen(Struct, frozen=True, gc=False):
+    """A host for people and programs. ``seen_s`` is the age of its last answer, None if nobody noted one."""
+
+    host: str
+    zone: str
+    at: str
+    lease: str
+    word: str
+    room: int
+    used: int
+    seen_s: int | None
+    instances: tuple[str, ...]
+
+
+class InstanceSeen(Struct, frozen=True, gc=False):
+    """An instance for people and programs. ``old`` is where an attempt before this one still runs, "" for nowhere.
+
+    ``why`` says what it waits for, or why it ended.
+    """
+
+    instance: str
+    pool: str
+    state: str
+    attempt: int
+    host: str
+    zone: str
+    address: str
+    port: int
+    old: str
+    asked_at: str
+    why: str
+
+
+class View:
+    """All rows of a store, by kind and key. ``steady`` is the process's own monotonic time, nanoseconds."""
+
+    def __init__(self, store: FleetStorePort, steady: Callable[[], Instant]) -> None:
+        self.store = store
+        self.steady = steady
+        self.pace = launches.Pace()
+        self.life = ""
+        self._reading: asyncio.Task[None] | None = None
+        self._begin("")
+
+    def _begin(self, life: str) -> None:
+        self.life = life
+        self.since: dict[Kind, int] = dict.fromkeys(READ, 0)
+        self.rows: dict[Kind, dict[str, Versioned]] = {kind: {} for kind in READ}
+        self.room = Room(life)
+        self.waiting: dict[str, None] = {}
+        self.placed = 0
+        self.pools = Counter[str]()
+        self.ready: dict[str, None] = {}
+
+    async def refresh(self) -> None:
+        """Read what changed since the last time, at least up to now. Raises a ``PortError``."""
+        if self._reading is not None and not self._reading.done():
+            # One that began before may have passed what its caller just wrote; the next one surely hasn't.
+            await asyncio.wait([self._reading])
+        if self._reading is None or self._reading.done():
+            self._reading = asyncio.create_task(self._read())
+        await asyncio.shield(self._reading)
+
+    async def _read(self) -> None:
+        for kind in READ:
+            page = await self.store.rows(kind, None, self.since[kind])
+            if page.life != self.life:
+                self._begin(page.life)
+                await self._read()
+                return
+            self.since[kind] = max(self.since[kind], page.snapshot)
+            for at in page.rows:
+                self.take(kind, at)
+        self.pace.see(len(self.waiting), self.placed, self.steady())
+
+    def take(self, kind: Kind, at: Versioned) -> None:
+        """One row, if it is newer than what is known."""
+        known = self.rows[kind].get(at.row.key)
+        if known is not None and known.revision >= at.revision:
+            return
+        self.rows[kind][at.row.key] = at
+        if isinstance(at.row, HostRow):
+            self.room.put(at.row)
+        elif isinstance(at.row, InstanceRow):
+            if known is not None and isinstance(known.row, InstanceRow):
+                if known.row.id != at.row.id:
+                    self.ready.pop(known.row.id, None)
+                self.pools[known.row.pool] -= known.row.state != "ended"
+            self.pools[at.row.pool] += at.row.state != "ended"
+            if at.row.state == "waiting":
+                self.waiting[at.row.instance] = None
+            elif at.row.instance in self.waiting:
+                del self.waiting[at.row.instance]
+                self.placed += at.row.state == "placed"
+
+    async def clear(self, now: Instant) -> int:
+        """Delete rows that nobody minds any more; how many. Raises a ``PortError``."""
+        await self.refresh()
+        held = attempts_held(self.rows["host"].values())
+        groups = clearable(self.rows["instance"], self.rows["launch"].values(), held, now)
+        if not groups:
+            return 0
+        written = await self.store.commit(None, groups)
+        applied = written.applied if written is not None else ()
+        for (change,), ok in zip(groups, applied, strict=False):
+            if ok:
+                kind, key = change.place
+                self.rows[kind].pop(key, None)
+        return sum(applied)
+
+    def row(self, kind: Kind, key: str) -> FleetRow | None:
+        """One row."""
+        at = self.rows[kind].get(key)
+        return at.row if at is not None else None
+
+    def host(self, name: str) -> HostRow | None:
+        """A host's row."""
+        row = self.row("host", name)
+        return row if isinstance(row, HostRow) else None
+
+    def instance(self, name: str) -> InstanceRow | None:
+        """An instance's row."""
+        row = self.row("instance", name)
+        return row if isinstance(row, InstanceRow) else None
+
+    def launch(self, key: str) -> LaunchRow | None:
+        """A launch's row."""
+        row = self.row("launch", key)
+        return row if isinstance(row, LaunchRow) else None
+
+    @property
+    def stages(self) -> list[DrainRow]:
+        """How each stage behind launches keeps up."""
+        return [at.row for at in self.rows["drain"].values() if isinstance(at.row, DrainRow)]
+
+    def closed(self, shards: int) -> tuple[int, ...]:
+        """The shards whose hosts aren't all known yet in this life of the store: nothing is placed meanwhile."""
+        rows = [self.row("shard", str(shard)) for shard in range(1, shards + 1)]
+        return tuple(
+            shard for shard, row in enumerate(rows, 1) if not isinstance(row, ShardRow) or row.open != self.life
+        )
+
+    # For people.
+
+    def lease(self, row: HostRow) -> str:
+        """A host's lease in words."""
+        if row.life != self.life or row.lease == "none":
+            return "unknown"
+        return "suspect" if row.lease == "held" and row.left else row.lease
+
+    def hosts(self, now: Instant, after: str = "") -> Iterator[HostSeen]:
+        """Hosts after a name, in order of their names. ``now`` is nanoseconds since 1970."""
+        answered: dict[str, int] = {}
+        for at in self.rows["checkpoint"].values():
+            if isinstance(at.row, CheckpointRow):
+                later = max(0, now - at.row.at) // 10**9
+                answered.update((host, age + later) for host, age in zip(at.row.hosts, at.row.ages, strict=False))
+        for name in sorted(self.rows["host"]):
+            row = self.host(name)
+            if name > after and row is not None:
+                ids = tuple(each.id for each in row.set.instances)
+                words = (row.zone, row.at, self.lease(row), row.word)
+                yield HostSeen(name, *words, row.room, len(ids), answered.get(name), ids)
+
+    def state(self, row: InstanceRow) -> tuple[str, str]:
+        """An instance's state in words, and what it lacks or why it is so."""
+        if row.state != "placed":
+            why = row.why or ("" if row.state != "waiting" or self.room.free else "no host has room")
+            return row.state, why
+        if row.id in self.ready:
+            return "ready", row.why  # a newer version that isn't acknowledged yet takes nothing away
+        network = self.row("network", row.id)
+        lacks = missing(network if isinstance(network, NetworkRow) else None, self.host(row.host), self.life)
+        if not lacks:
+            self.ready[row.id] = None
+        return ("pending", lacks) if lacks else ("ready", row.why)
+
+    def instances(self, when: Callable[[Instant], Any], after: str = "") -> Iterator[InstanceSeen]:
+        """Instances after a name, in order of their names; ``when`` writes a time."""
+        for name in sorted(self.rows["instance"]):
+            row = self.instance(name)
+            if name <= after or row is None:
+                continue
+            state, why = self.state(row)
+            asked = when(row.asked_at) if row.asked_at else ""
+            where = (row.host, row.zone, row.address, row.port, row.old[0])
+            yield InstanceSeen(row.instance, row.pool, state, row.attempt, *where, asked, why)

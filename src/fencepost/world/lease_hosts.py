@@ -1,0 +1,91 @@
+"""The host's moves in the leases' world, and time's: messages arrive, what is started is judged."""
+
+from collections.abc import Iterator
+
+from msgspec import structs
+
+from fencepost.core.capacity.host import Host, HostEffect, Persist, Reply, Start, Told
+from fencepost.core.capacity.messages import Answer, Check, Order
+from fencepost.world.leases import NOW, Fault, Flying, Shared, Slot, aged_message, registered, with_host
+from fencepost.world.model import Move
+
+
+def hosting(slot: Slot, shared: Shared) -> Iterator[Move]:
+    """A message arrives, once or twice; a host that the store forgot registers."""
+    if not shared.alive:
+        return
+    if shared.rows.host is None:
+        rows = structs.replace(shared.rows, host=registered())
+        yield Move("registers", slot, structs.replace(shared, rows=rows), event="registered")
+    for at, flying in enumerate(shared.flight):
+        if flying.to_host:
+            rest = [*shared.flight[:at], *shared.flight[at + 1 :]]
+            yield deliver(slot, shared, flying, rest, calm=True)
+            if shared.budgeted(Fault.REPEAT):
+                yield deliver(slot, shared.spent(Fault.REPEAT), flying, [*rest, flying], calm=False)
+
+
+def told(shared: Shared, flying: Flying) -> tuple[Host, tuple[HostEffect, ...]]:
+    """The host once told a message, and what it does."""
+    if not isinstance(flying.message, Check | Order):
+        raise TypeError("a host is sent checks and orders")
+    host = shared.host_decider()
+    return host, host.on(Told(flying.message), NOW)
+
+
+def deliver(slot: Slot, shared: Shared, flying: Flying, rest: list[Flying], *, calm: bool) -> Move:
+    """The host obeys, or doesn't, and answers."""
+    message = flying.message
+    host, effects = told(shared, flying)
+    after, broken = obeyed(shared, effects, flying.who)
+    after = with_host(after, host)
+    answers = [Flying(flying.who, each.message, to_host=False) for each in effects if isinstance(each, Reply)]
+    after = after.flying(*rest, *answers)
+    what = f"an order of version {message.set.version}" if isinstance(message, Order) else "a check"
+    took = any(isinstance(each, Start) for each in effects)
+    label = f"is sent {what} by {flying.who}{', and starts it' if took else ''}"
+    return Move(label, slot, after, broken, calm=calm, event="started" if took else "delivered")
+
+
+def obeyed(shared: Shared, effects: tuple[HostEffect, ...], who: str) -> tuple[Shared, str | None]:
+    """What was started and answered, judged."""
+    broken: str | None = None
+    for effect in effects:
+        match effect:
+            case Start(instances=instances):
+                ids = frozenset(each.id for each in instances)
+                if ids & shared.started:
+                    broken = "started_once"
+                elif ids & shared.over:
+                    broken = "ended_stays_ended"
+                shared = structs.replace(shared, started=shared.started | ids)
+            case Reply(message=Answer(token=met)):
+                known, whose = shared.acked
+                if met == known and whose not in ("", who):
+                    broken = broken or "single_holder"
+                if known.place > met.place:
+                    broken = broken or "single_holder"
+                shared = structs.replace(shared, acked=(met, who))
+    return shared, broken
+
+
+def midway(shared: Shared, flying: Flying, rest: list[Flying]) -> Shared | None:
+    """What is left if the agent dies right after writing its memory; None if it writes none."""
+    host, effects = told(shared, flying)
+    if not any(isinstance(each, Persist) for each in effects):
+        return None
+    return structs.replace(with_host(shared, host), running=shared.running).flying(*rest)
+
+
+def passing(slot: Slot, shared: Shared) -> Iterator[Move]:
+    """A renewal's time passes, for all; or for all but the host's clock."""
+    if not shared.time:
+        return
+    shared = structs.replace(shared, time=max(-1, shared.time - 1))
+    flight = tuple(sorted({aged_message(each) for each in shared.flight}, key=repr))
+    managers, host = shared.ticks
+    after = structs.replace(shared, flight=flight, ticks=(1 - managers, 1 - host))
+    yield Move("time passes", slot, after, event="time")
+    if shared.budgeted(Fault.SKEW):
+        late = structs.replace(shared.spent(Fault.SKEW), ticks=(1 - managers, host))
+        yield Move("time passes, the host's clock stands", slot, late, calm=False, event="skew")

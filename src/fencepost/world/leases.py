@@ -1,0 +1,350 @@
+"""Host leases as a region of their own: managers of one shard, one watched host, the store's rows, messages in flight.
+
+Managers, host, and what is written into rows are the very classes and functions that run in production. What is
+modelled is what is around them: a call to the store takes effect at any later moment; a message is lost, late,
+overtaken or repeated; a part is paused as long as one likes; machines, memories and stores are lost.
+
+Time is counted in renewals (R = 1), and every part's clock says the same number for ever: when time passes, what each
+part remembers becomes older instead. An order's stamp is worth something for three, a lease ends after four: three and
+a margin of one, which is what a host's clock may lose meanwhile. Another host, where things are placed when this one
+has lapsed, isn't modelled: from the moment they may be placed there, starting them here is the violation.
+"""
+
+from enum import Enum
+from typing import Any, NamedTuple
+
+import numpy as np
+from msgspec import Struct, structs
+
+from fencepost.core.capacity.host import Host, HostMemory, HostSettings
+from fencepost.core.capacity.host_lease import HostLeases
+from fencepost.core.capacity.lease_calls import Facts, Lease, LeaseSettings
+from fencepost.core.capacity.lease_columns import LONG_AGO
+from fencepost.core.capacity.messages import Answer, FromHost, Instance, InstanceSet, Order, ToHost
+from fencepost.core.capacity.rows import HostRow, ShardRow
+from fencepost.core.capacity.token import NO_TOKEN, Token
+from fencepost.core.instant import Instant
+
+HOST = "h"
+NOW: Instant = 10
+"""What every clock says."""
+FRESH = 3
+LEASE = 4
+FIRST_BOOT = 1
+
+
+class Fault(Enum):
+    """What may happen besides the parts' own steps. Messages are lost and late in any case, as often as may be."""
+
+    LAUNCH = "launch"
+    TERMINATE = "terminate"
+    CORDON = "cordon"
+    TAKE = "take-over"
+    REPEAT = "repeat"
+    CRASH = "crash"
+    RESTART = "restart"
+    MIDWAY = "crash-midway"
+    REBOOT = "reboot"
+    FORGET = "host-memory-lost"
+    DIE = "host-dies"
+    SKEW = "skew"
+    SILENT = "silent"
+    UNKNOWN = "outcome-unknown"
+    WIPE = "store-wiped"
+    RESTORE = "store-restored"
+
+
+MEANING = {
+    Fault.LAUNCH: "an attempt is placed on the host, if the row allows it",
+    Fault.TERMINATE: "a person ends what was placed",
+    Fault.CORDON: "a person lets nothing more be placed on the host",
+    Fault.TAKE: "another manager takes the shard over, while the first may go on",
+    Fault.REPEAT: "a message arrives a second time, any time later",
+    Fault.CRASH: "a manager dies and is started anew",
+    Fault.RESTART: "the host's agent starts anew; what it started goes on",
+    Fault.MIDWAY: "the agent dies after writing its memory, before doing what it wrote, and starts anew",
+    Fault.REBOOT: "the host starts anew: nothing runs on it",
+    Fault.FORGET: "the host's memory is gone: another incarnation, on which nothing runs",
+    Fault.DIE: "the host dies and stays dead",
+    Fault.SKEW: "the host's clock loses the margin in one lease",
+    Fault.SILENT: "the host doesn't answer in time, and is marked as a suspect",
+    Fault.UNKNOWN: "the answer to a write is lost, whether it applied or not",
+    Fault.WIPE: "the store is lost, and a new one has nothing",
+    Fault.RESTORE: "the store is put back from a copy made at any time before",
+}
+"""Each fault in words."""
+
+
+class Flying(NamedTuple):
+    """A message from or to the manager ``who``."""
+
+    who: str
+    message: ToHost | FromHost
+    to_host: bool
+
+
+class Rows(Struct, frozen=True, gc=False):
+    """What is in the store: the shard's row, the host's, how many attempts were ever made, and which are to end."""
+
+    life: int = 1
+    shard: ShardRow | None = None
+    host: HostRow | None = None
+    attempts: int = 0
+    ending: frozenset[str] = frozenset()
+
+    @property
+    def name(self) -> str:
+        """The store's identity."""
+        return str(self.life)
+
+
+class Shared(Struct, frozen=True, gc=False):
+    """All but the managers. ``memory``, ``boot``, ``running`` and ``alive`` are the host's.
+
+    ``ticks`` are managers' and host's time passed, in units of R, as far as parts must still be told (modulo 2).
+    ``over`` are attempts that run or ran elsewhere, or were reported as ended: starting one is the violation.
+    ``started`` are those that were ever started here. ``acked`` is the highest token the host's memory ever answered
+    under, and whose it was. ``dead`` are managers that died. ``grants`` is how high grants' numbers go, at
+    most, ``room`` how many messages are in flight, and ``time`` how often time may still pass (-1: for ever).
+    """
+
+    rows: Rows
+    memory: HostMemory
+    boot: int = FIRST_BOOT
+    running: frozenset[str] = frozenset()
+    alive: bool = True
+    flight: tuple[Flying, ...] = ()
+    ticks: tuple[int, int] = (0, 0)
+    over: frozenset[str] = frozenset()
+    started: frozenset[str] = frozenset()
+    acked: tuple[Token, str] = (NO_TOKEN, "")
+    budget: tuple[tuple[Fault, int], ...] = ()
+    copied: Rows | None = None
+    dead: frozenset[str] = frozenset()
+    grants: int = 3
+    room: int = 2
+    time: int = -1
+
+    def budgeted(self, fault: Fault) -> bool:
+        """Whether this may happen once more."""
+        return dict(self.budget).get(fault, 0) > 0
+
+    def spent(self, fault: Fault) -> "Shared":
+        """The same with one less of a fault."""
+        left = tuple((each, count - (each is fault)) for each, count in self.budget)
+        return structs.replace(self, budget=tuple(each for each in left if each[1]))
+
+    def flying(self, *messages: Flying) -> "Shared":
+        """The same with these messages in flight, in one order whatever came first; one too many is lost."""
+        return structs.replace(self, flight=tuple(sorted(messages[: self.room], key=repr)))
+
+    def host_decider(self) -> Host:
+        """The host as it is."""
+        settings = HostSettings(HOST, fresh_for=FRESH, ended_kept=None)
+        return Host(settings, self.memory, self.boot, self.running)
+
+
+def with_host(shared: Shared, host: Host) -> Shared:
+    """The same with the host as it is now."""
+    if host.memory is None:
+        raise TypeError("a host that was started has a memory")
+    return structs.replace(shared, memory=host.memory, boot=host.boot, running=host.running)
+
+
+class Pending(NamedTuple):
+    """A call to the store that a manager has begun. ``row`` is what it is about, ``numbers`` what it needs."""
+
+    call: str
+    row: ShardRow | None = None
+    numbers: tuple[int, ...] = ()
+
+
+class Slot(NamedTuple):
+    """A part. A manager has its decider, its calls under way, and its copies of the rows.
+
+    ``told`` is the set that the host last told whole, ``down`` what it said doesn't run, of which version. ``at`` is
+    the time up to which it is told.
+    """
+
+    name: str
+    kind: str
+    decider: Any = None
+    pending: tuple[Pending, ...] = ()
+    shard: ShardRow | None = None
+    host: HostRow | None = None
+    told: InstanceSet | None = None
+    down: tuple[int, tuple[str, ...]] = (0, ())
+    at: tuple[int, int] = (0, 0)
+
+    def key(self) -> tuple[object, ...]:
+        """What tells it from another."""
+        return (self.name, self.kind, self.decider.key() if self.decider is not None else (), *self[3:])
+
+
+class Shape(Struct, frozen=True, gc=False):
+    """How many managers, and what may happen how often.
+
+    ``expected``: the configuration names the host. No more than ``grants`` are given to it, and
+    no more than ``room`` messages are in flight, and time passes ``time`` times (-1: for ever): the bounds of this
+    world.
+    """
+
+    managers: int = 2
+    budget: tuple[tuple[Fault, int], ...] = ()
+    expected: bool = True
+    grants: int = 2
+    room: int = 2
+    time: int = -1
+    decider: type[HostLeases] = HostLeases
+    margin: int = 1
+
+
+def manager(shape: Shape, name: str) -> Slot:
+    """A manager just started; the name says whose it is."""
+    settings = structs.replace(
+        LeaseSettings(name, 1, 1, 1, 1, 1, 0, expect=int(shape.expected)),
+    )
+    if shape.margin != 1:
+        settings = Narrow(*structs.astuple(settings))
+    decider = shape.decider(settings)
+    decider.owner.claimed = 0
+    return Slot(name, "manager", decider)
+
+
+class Narrow(LeaseSettings, frozen=True, gc=False):
+    """Settings without a margin, which the real ones refuse: to show what it is there for."""
+
+    def __post_init__(self) -> None:
+        """Refuse nothing."""
+
+    @property
+    def lease(self) -> int:
+        """As long as a stamp, and no longer."""
+        return FRESH
+
+
+def start(shape: Shape) -> tuple[tuple[Slot, ...], Shared]:
+    """A shard that nobody owns yet, with a host that was never granted anything."""
+    shared = Shared(
+        Rows(host=registered()),
+        HostMemory(1),
+        budget=tuple(sorted(shape.budget, key=lambda each: each[0].value)),
+        grants=shape.grants,
+        room=shape.room,
+        time=shape.time,
+    )
+    managers = tuple(manager(shape, "AB"[n]) for n in range(shape.managers))
+    return (*managers, Slot("host", "host"), Slot("time", "time")), shared
+
+
+def registered() -> HostRow:
+    """The row of a host that nobody knows anything of."""
+    return HostRow(HOST, "a", "h:1")
+
+
+def attempt(number: int) -> Instance:
+    """The ``number``-th attempt."""
+    return Instance(f"w.{number}")
+
+
+def nonce(life: int, number: int) -> int:
+    """What stands for a grant's drawn nonce: no two grants have one."""
+    return life << 16 | number
+
+
+def facts(row: HostRow | None, life: str) -> Facts:
+    """What a manager's port tells of the host's row."""
+    rows = [row] if row is not None else []
+    leases = {"held": Lease.HELD, "lapsed": Lease.LAPSED, "none": Lease.UNKNOWN}
+
+    def column(values: list[Any], kind: Any) -> Any:
+        return np.array(values, kind)
+
+    return Facts(
+        column([0] * len(rows), np.int64),
+        column([each.number for each in rows], np.int64),
+        column([each.nonce for each in rows], np.uint64),
+        column([leases[each.lease] if each.life == life else Lease.UNKNOWN for each in rows], np.int8),
+        column([each.incarnation for each in rows], np.uint64),
+        column([each.boot for each in rows], np.uint64),
+        column([each.left for each in rows], np.int64),
+        column([each.reported and each.life == life for each in rows], np.bool_),
+        column([each.set.version for each in rows], np.int64),
+        column([each.word == "gone" for each in rows], np.bool_),
+    )
+
+
+def caught_up(slot: Slot, shared: Shared) -> Slot:
+    """A manager once what it remembers has become as old as it is."""
+    if slot.kind != "manager" or slot.at == shared.ticks:
+        return slot
+    decider: HostLeases = slot.decider.copy()
+    if slot.at[0] != shared.ticks[0]:
+        decider.aged(1, NOW - LEASE)
+    if slot.at[1] != shared.ticks[1]:
+        stamps = decider.hosts.stamp
+        stamps[:] = np.maximum(stamps - 1, NOW - FRESH)
+    lean(decider)
+    return slot._replace(decider=decider, at=shared.ticks)
+
+
+def lean(decider: HostLeases) -> None:
+    """Forget what no step can tell any more.
+
+    When it last beat: a beat may come at any time. How many leases lapsed: there is but one. How long ago an end
+    passed, or an answer was too old for an order. What was said under a token that isn't the present one.
+    """
+    decider.owner.beaten = decider.owner.since = decider.window = LONG_AGO
+    decider.lapses = 0
+    if decider.settings.expect:
+        decider.taken = LONG_AGO
+    decider.ticked = max(decider.ticked, NOW - 2)
+    hosts = decider.hosts
+    np.maximum(hosts.ends, NOW, out=hosts.ends)
+    np.maximum(hosts.seen, NOW - 2, out=hosts.seen)
+    for said in (hosts.stamp, hosts.boot, hosts.host_incarnation, hosts.host_version, hosts.whole):
+        said[~hosts.fresh] = 0
+
+
+def aged_message(flying: Flying) -> Flying:
+    """A message once the host's clock has moved on."""
+    message = flying.message
+    if isinstance(message, Order | Answer):
+        message = structs.replace(message, stamp=max(message.stamp - 1, NOW - FRESH))
+    return flying._replace(message=message)
+
+
+def without_old_answers(shared: Shared) -> Shared:
+    """The same without answers under tokens that are no host's any more.
+
+    A manager passes them over: its own token is never older than the rows', but for one that has yet to hear of it, and
+    then it can do no more than the same manager could with the answer lost. Where a store is put back from a copy old
+    tokens may come again, so there it isn't used.
+    """
+    rows, row = shared.rows, shared.rows.host
+    if row is None or rows.shard is None:
+        return shared
+    place = (rows.shard.epoch, row.number)
+    kept = tuple(
+        each for each in shared.flight if not isinstance(each.message, Answer) or each.message.token.place >= place
+    )
+    return shared if len(kept) == len(shared.flight) else structs.replace(shared, flight=kept)
+
+
+def at_bound(shared: Shared) -> bool:
+    """Whether no further grant is given because of this world's bound."""
+    row = shared.rows.host
+    return row is not None and row.number >= shared.grants
+
+
+def converged(shared: Shared) -> bool:
+    """Whether the host holds its lease in this life of the store and runs what its row says; or, dead, has lapsed."""
+    rows, row = shared.rows, shared.rows.host
+    if row is None or rows.shard is None:
+        return False
+    if not shared.alive:
+        return row.lease == "lapsed" and row.life == rows.name
+    token = Token(rows.shard.epoch, row.number, row.nonce)
+    held = row.held(rows.name) and row.reported and row.incarnation == shared.memory.incarnation
+    runs = shared.memory.set == row.set and shared.running == row.set.ids
+    return held and runs and shared.memory.token == token and not row.left

@@ -1,0 +1,68 @@
+"""Network state and readiness, every interleaving: what was promised holds, and no rule of it is for show.
+
+October 2025, from 05:28 on: instances were served before their network state had arrived, and a backlog of such states
+was what took longest to drain.
+"""
+
+import pytest
+from network_mutants import MUTANTS, Mutant, shape
+
+from fencepost.explorer.explore import Explorer
+from fencepost.explorer.network_model import NetworkModel
+from fencepost.explorer.result import Result, tell
+from fencepost.world.network import Fault, Shape
+
+MOST = 500_000
+INPUT = Fault.INPUT
+STATES: tuple[tuple[tuple[Fault, ...], int], ...] = (
+    ((INPUT, INPUT), 37_812),
+    ((INPUT, INPUT, Fault.REPEAT), 74_210),
+    ((INPUT, INPUT, Fault.CRASH), 76_378),
+    ((INPUT, Fault.RESTART), 121_084),
+    ((INPUT, INPUT, Fault.REBOOT), 275_447),
+    ((INPUT, Fault.FORGET), 29_999),
+    ((INPUT, Fault.WIPE), 67_899),
+    ((INPUT, Fault.RESTORE), 266_893),
+)
+"""Two managers and these faults: all states there are."""
+WITNESSES = {
+    INPUT: ("input changed",),
+    Fault.REPEAT: ("repeated",),
+    Fault.CRASH: ("crashed",),
+    Fault.RESTART: ("restart", "notes what the host says"),
+    Fault.REBOOT: ("reboot", "heard"),
+    Fault.FORGET: ("host-memory-lost", "grants a lease"),
+    Fault.WIPE: ("wiped", "raises the epoch", "published above what the host has"),
+    Fault.RESTORE: ("copied", "put back", "published above what the host has"),
+}
+
+
+def explored(what: Shape) -> Result:
+    """All of it, or to the first violation."""
+    return Explorer(NetworkModel(what)).run(MOST)
+
+
+@pytest.mark.parametrize(("faults", "states"), STATES, ids=["+".join(each.value for each in row[0]) for row in STATES])
+def test_every_promise_holds_in_every_state(faults: tuple[Fault, ...], states: int) -> None:
+    """Two managers at once, messages lost and late: never older, ready only if in place, and the newest in the end."""
+    result = explored(shape(2, *faults))
+    assert (result.verdict, result.states) == ("holds", states), tell(result)
+    for witness in ("published", "ready", "lost", "gave up", *(name for fault in faults for name in WITNESSES[fault])):
+        assert result.sometimes.get(witness, 0) > 0, f"{witness} never happened:\n{tell(result)}"
+
+
+@pytest.mark.parametrize("mutant", MUTANTS, ids=[mutant.rule for mutant in MUTANTS])
+def test_without_the_rule_a_promise_breaks(mutant: Mutant, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each row of the table in docs/concepts/network-state.md: the rule out, the promise broken, as short as said."""
+    for owner, name, replacement in mutant.patches:
+        monkeypatch.setattr(owner, name, replacement)
+    result = explored(mutant.shape)
+    assert (result.verdict, result.promise) == ("violated", mutant.breaks), tell(result)
+    assert len(result.story) == mutant.steps, tell(result)
+
+
+@pytest.mark.parametrize("mutant", MUTANTS, ids=[mutant.rule for mutant in MUTANTS])
+def test_with_the_rule_the_same_holds(mutant: Mutant) -> None:
+    """The same managers, faults and bounds with the deciders that ship."""
+    result = explored(mutant.shape)
+    assert result.verdict == "holds", tell(result)

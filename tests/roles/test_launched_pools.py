@@ -1,0 +1,149 @@
+"""Pools that launch their targets: load balancers list them by the fleet's rows, and checkers probe who is listed."""
+
+import asyncio
+import itertools
+from pathlib import Path
+
+import msgspec
+from msgspec import structs
+
+from fencepost.assembly.checkers import checker_settings
+from fencepost.core.capacity import attempts
+from fencepost.core.capacity.fleet_store import Change
+from fencepost.core.capacity.rows import FleetRow, HostRow, InstanceRow, NetworkRow
+from fencepost.core.instant import SECOND, Duration
+from fencepost.core.traffic.membership import Membership, State
+from fencepost.ports import Unavailable
+from fencepost.ports.fleet import Page
+from fencepost.roles import configuration
+from fencepost.roles.checker.listing import Listed
+from fencepost.roles.configuration import Loaded
+from fencepost.roles.domains import Domains
+from fencepost.roles.fleet.serving import ServingRows
+from fencepost.roles.load_balancer import LoadBalancers
+from fencepost.roles.loop import Condition
+from fencepost.settings import Region, load
+from fencepost.settings.schema import Launch
+from fencepost.world.reference_fleet import ReferenceFleet, ReferenceRows
+from fencepost.world.reference_store import ReferenceStore
+
+SAMPLE = load(Path(__file__).parents[2] / "src/fencepost/dev/sample.toml", {})
+
+
+def region() -> Region:
+    """The sample, whose pool launches instances and has no other targets."""
+    (web,) = SAMPLE.pools
+    return structs.replace(SAMPLE, pools=(structs.replace(web, targets=(), launch=Launch(5302)),))
+
+
+async def pause(length: Duration) -> None:
+    """Let time pass."""
+    await asyncio.sleep(length / SECOND)
+
+
+async def new_store() -> ReferenceStore:
+    """A store with that configuration."""
+    numbers = itertools.count(1)
+    store = ReferenceStore("beef" * 8, lambda: f"{next(numbers):08x}", pause)
+    await store.put_config(configuration.encode(Loaded(region(), 1, 0)), b"")
+    return store
+
+
+def put(rows: ReferenceRows, *changed: FleetRow) -> None:
+    """These rows, over whatever stands there."""
+    for row in changed:
+        found = rows.table.get(Change(row, 0).place)
+        assert rows.commit(None, [(Change(row, found.revision if found else 0),)]) is not None
+
+
+def launch(rows: ReferenceRows, name: str, number: int, *, acknowledged: bool) -> InstanceRow:
+    """An instance is placed on a host of its own."""
+    host = HostRow(f"h{number}", "abc"[number % 3], "h:1", lease="held", life=rows.life, boot=1, reported=True)
+    host, instance = attempts.placed(InstanceRow(name, "web", port=5302), host, f"127.0.9.{number}")
+    acked = (1, "d", 1, rows.life) if acknowledged else (0, "", 0, "")
+    put(rows, host, instance, NetworkRow(instance.id, host.host, 1, "d", 1, "{}", acked))
+    return instance
+
+
+async def membership(store: ReferenceStore) -> Membership:
+    """The pool's row."""
+    return msgspec.json.decode((await store.membership("web"))[1], type=Membership)
+
+
+def test_placed_instances_are_listed_pending_and_probed() -> None:
+    """Membership lists them, with address, zone and port; the checkers probe exactly those."""
+
+    async def go() -> None:
+        store, rows = await new_store(), ReferenceRows("1")
+        launch(rows, "web-a", 1, acknowledged=True)
+        launch(rows, "web-b", 2, acknowledged=False)
+        balancers = LoadBalancers("load balancer", store, Domains({}), fleet=ReferenceFleet(rows, pause))
+        for _ in range(2):
+            await balancers.balance(Condition())
+        row = await membership(store)
+        assert [(each.key, each.zone, each.state, each.port, each.source) for each in row.members] == [
+            ("127.0.9.1", "b", State.PENDING, 5302, "web-a.1"),
+            ("127.0.9.2", "c", State.PENDING, 5302, "web-b.1"),
+        ]
+        causes = [each.cause for each in row.members]
+        assert "network state" not in causes[0]
+        assert "network state" in causes[1]
+        listed, loaded = Listed(), Loaded(region(), 1, 0)
+        assert listed.take(loaded, await store.inputs())
+        assert not listed.take(loaded, await store.inputs())
+        (pool,) = checker_settings(region(), "a", listed.instances).pools
+        assert [(each.key, each.port) for each in pool.targets] == [("127.0.9.1", 5302), ("127.0.9.2", 5302)]
+        assert checker_settings(region(), "a").pools == ()
+
+    asyncio.run(go())
+
+
+def test_a_terminated_instance_is_listed_and_probed_no_more() -> None:
+    """Its owner ended it; a pool keeps its last one all the same."""
+
+    async def go() -> None:
+        store, rows = await new_store(), ReferenceRows("1")
+        first = launch(rows, "web-a", 1, acknowledged=True)
+        launch(rows, "web-b", 2, acknowledged=True)
+        launch(rows, "web-c", 3, acknowledged=True)
+        balancers = LoadBalancers("load balancer", store, Domains({}), fleet=ReferenceFleet(rows, pause))
+        await balancers.balance(Condition())
+        put(rows, attempts.ending(first))
+        await balancers.balance(Condition())
+        assert [each.source for each in (await membership(store)).members] == ["web-b.1", "web-c.1"]
+
+    asyncio.run(go())
+
+
+def test_the_rows_as_read_last_stand_while_the_fleets_store_is_away_or_new() -> None:
+    """Never emptied by silence: neither an error nor an empty store is a word about anybody."""
+
+    class Away(ReferenceFleet):
+        away = False
+
+        async def rows(self, kind: object, shard: int | None = None, since: int = 0) -> Page:
+            if self.away:
+                raise Unavailable("the store is away")
+            return await super().rows(kind, shard, since)  # type: ignore[arg-type]
+
+    async def go() -> None:
+        store, rows = await new_store(), ReferenceRows("1")
+        launch(rows, "web-a", 1, acknowledged=True)
+        fleet = Away(rows, pause)
+        balancers = LoadBalancers("load balancer", store, Domains({}), fleet=fleet)
+        await balancers.balance(Condition())
+        fleet.away = True
+        serving = ServingRows(fleet)
+        assert not (await serving.read()).instances
+        assert serving.problem is not None
+        await balancers.balance(Condition())
+        fleet.away = False
+        rows.wipe("2")
+        await store.put_config(configuration.encode(Loaded(region(), 7, 0)), (await store.inputs()).config)
+        for _ in range(3):
+            await balancers.balance(Condition())
+        row = await membership(store)
+        assert [each.source for each in row.members] == ["web-a.1"]
+        assert row.revision == 7
+
+    asyncio.run(go())
