@@ -114,7 +114,8 @@ class Signer:
     def _usual(self, message: bytes, start: int) -> tuple[bytes, bytes, bytes] | None:
         """Time with fudge, MAC and original id of a TSIG record by our key, without an error, made about now.
 
-        None for any other: dnspython is to say what is the matter with it.
+        None for any other: dnspython is to say what is the matter with it. One that isn't counted among the additional
+        records (section 5.1 wants it there) is such another.
         """
         at = start + len(self._head) + 2
         times = at + len(self._algorithm)
@@ -126,6 +127,7 @@ class Signer:
             end + 6 != len(message)
             or int.from_bytes(message[at - 2 : at], "big") != end + 6 - at
             or message[end + 2 :] != b"\x00\x00\x00\x00"
+            or message[10:12] == b"\x00\x00"
         ):
             return None
         ahead = now_s() - int.from_bytes(message[times : times + 6], "big")

@@ -80,7 +80,7 @@ class Lean:
         if not self.files and any(slot.file):
             slot = slot._replace(file=(None,) * len(slot.file), first=(None,) * len(slot.first))
         if self.single:
-            slot = slot._replace(decider=enactor())
+            slot = slot._replace(decider=enactor(slot.decider.settings.at_once))
         if self.spends:
             old = isinstance(slot.pending, ReadRows) and slot.mirror.dns != shared.domain
             if old or (isinstance(slot.pending, Commit) and self.spent(slot.pending.batch, shared)):

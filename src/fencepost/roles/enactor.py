@@ -27,21 +27,12 @@ from fencepost.core.store import Head, Row
 from fencepost.core.traffic.dns_enactor import DnsEnactor, EnactorSettings
 from fencepost.core.traffic.room import transactions
 from fencepost.core.zone import Batch, Change, Live, withdraws
-from fencepost.ports import (
-    DnsPort,
-    Enacted,
-    HistoryRow,
-    Misconfigured,
-    Pipelining,
-    PortError,
-    ReadingBack,
-    Refused,
-    StorePort,
-)
+from fencepost.ports import DnsPort, Enacted, HistoryRow, Misconfigured, PortError, ReadingBack, Refused, StorePort
 from fencepost.roles.healed import healed
 from fencepost.roles.history import tell
 from fencepost.roles.local_file import LocalFile
 from fencepost.roles.loop import Condition, Drill, drive, first_of
+from fencepost.roles.sending import sent
 from fencepost.roles.unsettled import Unsettled
 from fencepost.roles.word_keeper import WordKeeper
 
@@ -89,6 +80,7 @@ class EnactorHands:
         self.refused: dict[str, Change] = {}
         self.met = False
         self.meetings = 0
+        self.fresh = False
         self.complaint = ("", "")
         self.read_at: Instant = 0
         self.condition = condition
@@ -98,6 +90,7 @@ class EnactorHands:
         """See :class:`~fencepost.roles.loop.Performer`."""
         match effect:
             case Wake(after=after):
+                self.fresh = False
                 self.remember_some()
                 await self.tell_over()
                 self.nothing_left()
@@ -124,9 +117,11 @@ class EnactorHands:
         """Bring the mirror of DNS up to date, and learn why refused writes were refused.
 
         A commit that has just been read back did the first already, as of after it: asking again would only bring what
-        others wrote in these milliseconds, and the next write is fenced against that anyhow.
+        others wrote in these milliseconds, and the next write is fenced against that anyhow. Not so after a wait, or
+        where the outcome of any of its transactions is unknown: that one may have come after the reading back.
         """
-        changed = self.dns.read_back() if isinstance(self.dns, ReadingBack) else None
+        changed = self.dns.read_back() if self.fresh and isinstance(self.dns, ReadingBack) else None
+        self.fresh = False
         if changed is None:
             changed = await self.dns.read()
         before, self.read_at = self.read_at, time.time_ns()
@@ -303,7 +298,7 @@ class EnactorHands:
         began = time.time_ns()
         self.complaint = ("", "")
         parts = transactions(batch, self.settings.room) if self.settings.at_once > 1 else (batch,)
-        outcomes = await self.outcomes(parts)
+        outcomes = await sent(self.dns, parts)
         applied = [change for part, outcome in zip(parts, outcomes, strict=True) if outcome is True for change in part]
         if applied:
             await self.enacted(applied, began)
@@ -316,19 +311,8 @@ class EnactorHands:
                     # The decider is only told that it was refused; people need the provider's own words.
                     self.complaint = (batch[0].name, outcome.what)
                 raise outcome
+        self.fresh = True
         return Changed() if changed else Committed()
-
-    async def outcomes(self, parts: Sequence[Batch]) -> Sequence[bool | PortError]:
-        """What became of each transaction."""
-        if len(parts) > 1 and isinstance(self.dns, Pipelining):
-            return await self.dns.commit_each(parts)
-        found: list[bool | PortError] = []
-        for part in parts:
-            try:
-                found.append(await self.dns.commit(part))
-            except PortError as error:
-                found.append(error)
-        return found
 
     async def enacted(self, batch: Sequence[Change], began: Instant) -> None:
         """Make known who enacted what. It has happened whether or not this can be written down."""

@@ -30,12 +30,12 @@ class Room(Struct, frozen=True, gc=False):
     per_set: int = 0
     text: int = 0
 
-    def holds(self, load: "Load", times: int = 1) -> bool:
-        """Whether this much fits, ``times`` over."""
+    def holds(self, load: "Load") -> bool:
+        """Whether this much fits."""
         return (
-            (not self.octets or load.octets <= times * self.octets)
-            and (not self.records or load.records <= times * self.records)
-            and (not self.characters or load.characters <= times * self.characters)
+            (not self.octets or load.octets <= self.octets)
+            and (not self.records or load.records <= self.records)
+            and (not self.characters or load.characters <= self.characters)
         )
 
 
