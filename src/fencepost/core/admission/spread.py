@@ -38,6 +38,15 @@ def first_renewal(ids: Ids, numbers: Ids, now: Instant, period: Duration) -> Tim
     return now + period + (shares(ids, numbers, now) * period).astype(np.int64)
 
 
+def phase(ids: Ids, period: Duration) -> Times:
+    """When in each period each one's renewals are due, the same for good: even over the ids.
+
+    A phase kept from the last renewal would be lost with it: after a manager's start or a shard's change of hands all
+    hosts are checked at once, and would be so again each period.
+    """
+    return (shares(ids, ids * 0, 0) * period).astype(np.int64)
+
+
 def next_renewal(due: Times, now: Instant, period: Duration) -> Times:
     """When each is to be renewed after the renewal that was ``due`` came about at ``now``: its phase is kept.
 

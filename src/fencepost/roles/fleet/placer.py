@@ -10,13 +10,17 @@ import logging
 import time
 from collections.abc import Sequence
 
+from msgspec import structs
+
+from fencepost.core.capacity.clearing import ENDED_KEPT
 from fencepost.core.capacity.fleet_store import Versioned
 from fencepost.core.capacity.network_state import ready
 from fencepost.core.capacity.placement import Placement, PlacementSettings, Told
-from fencepost.core.capacity.rows import HostRow, Kind, NetworkRow, ShardRow
-from fencepost.core.instant import SECOND
+from fencepost.core.capacity.rows import HostRow, InstanceRow, Kind, NetworkRow, ShardRow
+from fencepost.core.instant import SECOND, Duration
 from fencepost.ports import PortError
 from fencepost.ports.fleet import FleetStorePort
+from fencepost.roles.fleet.changes import look
 from fencepost.roles.fleet.host_manager import HostManager, now
 from fencepost.roles.loop import Condition
 
@@ -24,6 +28,7 @@ log = logging.getLogger(__name__)
 
 KINDS: tuple[Kind, ...] = ("shard", "host", "instance", "network")
 IDLE_S = 1.0
+FORGET_S = 60.0
 REST_S = 0.02
 """What comes within this time is decided about at once."""
 
@@ -63,6 +68,10 @@ class Placer:
         self.network: dict[str, NetworkRow] = {}
         self.since: dict[Kind, int] = {}
 
+    def lingers(self, linger: Duration) -> None:
+        """How long what nobody waits for any more stays where it was, from now on."""
+        self.settings = self.placement.settings = structs.replace(self.settings, linger=linger)
+
     async def run(self) -> None:
         """Place until cancelled."""
         while True:
@@ -78,6 +87,28 @@ class Placer:
                 await asyncio.sleep(IDLE_S)
             else:
                 self.condition.succeeded("placing")
+
+    async def forget(self) -> None:
+        """Let go of instances that ended and whose rows are gone, each minute until cancelled.
+
+        Nobody tells of rows that are deleted. So the store is asked about those old enough to be, and an instance is
+        forgotten only if its row isn't there: while it is, it says that what a host still has of it is to be stopped.
+        """
+        while True:
+            await asyncio.sleep(FORGET_S)
+            placement, since = self.placement, time.time_ns() - ENDED_KEPT
+            rows = [at.row for at in placement.instances.values() if isinstance(at.row, InstanceRow)]
+            old = [row.instance for row in rows if row.state == "ended" and row.ended_at < since]
+            try:
+                there = await look(self.store, "instance", old)
+            except PortError as error:
+                log.debug("what ended isn't forgotten: %s", error)
+                continue
+            gone = frozenset(old) - there.keys()
+            for name in gone if placement is self.placement else ():
+                placement.deleted(name)
+            for id_ in [id_ for id_ in self.network if id_.rpartition(".")[0] in gone]:
+                del self.network[id_]
 
     async def turns(self) -> None:
         """As many as there is something to do in."""
@@ -117,10 +148,11 @@ class Placer:
     async def read(self) -> None:
         """What changed; everything, in another life of the store."""
         for kind in KINDS:
-            page = await self.store.rows(kind, None, self.since.get(kind, 0))
+            since = self.since.get(kind, 0)
+            page = await self.store.rows(kind, None, since)
             if page.life != self.placement.life:
                 self.begin(page.life)
-                if self.since.pop(kind, 0):
+                if since:
                     page = await self.store.rows(kind)
             self.take(page.rows)
             self.since[kind] = page.snapshot

@@ -184,18 +184,28 @@ class View:
             return "unknown"
         return "suspect" if row.lease == "held" and row.left else row.lease
 
+    def noted(self, now: Instant) -> tuple[dict[str, int], set[str]]:
+        """What managers noted of hosts: seconds since each one's last answer, and who didn't answer the last check."""
+        answered, silent = dict[str, int](), set[str]()
+        rows = [at.row for at in self.rows["checkpoint"].values() if isinstance(at.row, CheckpointRow)]
+        for row in sorted(rows, key=lambda each: each.at):  # the newest counts, where blocks were divided otherwise
+            if row.counts:
+                continue
+            later = max(0, now - row.at) // 10**9
+            silent.difference_update(row.hosts)
+            silent.update(row.hosts[place] for place in row.silent if place < len(row.hosts))
+            answered.update((host, age + later) for host, age in zip(row.hosts, row.ages, strict=False) if age >= 0)
+        return answered, silent
+
     def hosts(self, now: Instant, after: str = "") -> Iterator[HostSeen]:
         """Hosts after a name, in order of their names. ``now`` is nanoseconds since 1970."""
-        answered: dict[str, int] = {}
-        for at in self.rows["checkpoint"].values():
-            if isinstance(at.row, CheckpointRow):
-                later = max(0, now - at.row.at) // 10**9
-                answered.update((host, age + later) for host, age in zip(at.row.hosts, at.row.ages, strict=False))
+        answered, silent = self.noted(now)
         for name in sorted(self.rows["host"]):
             row = self.host(name)
             if name > after and row is not None:
                 ids = tuple(each.id for each in row.set.instances)
-                words = (row.zone, row.at, self.lease(row), row.word)
+                lease = self.lease(row)
+                words = (row.zone, row.at, "suspect" if lease == "held" and name in silent else lease, row.word)
                 yield HostSeen(name, *words, row.room, len(ids), answered.get(name), ids)
 
     def state(self, row: InstanceRow) -> tuple[str, str]:
