@@ -162,7 +162,7 @@ class HostLeases(LeaseState):
             return self.owner.ask()
         effects = self.returned(now)
         hosts, ids, known = self.hosts, event.facts.ids, self.hosts.size
-        hosts.grow(event.size, now + self.settings.lease)
+        hosts.grow(event.size, now + max(self.settings.lease, self.owner.wait))
         hosts.take(event.facts)
         hosts.busy[ids[hosts.busy[ids] == Op.REREAD]] = Op.NONE
         if not self.loaded:
