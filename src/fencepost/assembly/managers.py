@@ -29,9 +29,11 @@ def host_manager_main(region: Region, shard: int) -> Main:
         from fencepost.core.capacity.lease_calls import lease_settings
         from fencepost.core.capacity.placement import PlacementSettings
         from fencepost.roles.fleet.calibrated import admission_settings
+        from fencepost.roles.fleet.following import Following, linger_of, listed_of
         from fencepost.roles.fleet.host_manager import HostManager, draw_owner
         from fencepost.roles.fleet.manager_questions import Questions
         from fencepost.roles.fleet.placer import Placer
+        from fencepost.roles.fleet.telling import Teller
         from fencepost.roles.fleet.wire import Wire
 
         fleet, condition = fleet_of(region), Condition()
@@ -41,10 +43,15 @@ def host_manager_main(region: Region, shard: int) -> Main:
         admission = await admission_settings(rows, fleet.renew_ns)
         questions = Questions(Wire(fleet_key(fleet.key)), condition)
         manager = HostManager(settings, admission, rows, questions, condition)
-        placer = Placer(PlacementSettings(shard, fleet.shards), rows, manager, condition)
+        manager.lists(listed_of(region, shard))
+        placing = PlacementSettings(shard, fleet.shards, linger=linger_of(region))
+        placer = Placer(placing, rows, manager, condition)
         async with asyncio.TaskGroup() as group:
             group.create_task(heartbeat.beat(f"host-manager/{shard}", store, condition))
             group.create_task(manager.run())
             group.create_task(placer.run())
+            group.create_task(placer.forget())
+            group.create_task(Following(store, rows, manager, placer).run())
+            group.create_task(Teller(manager, placer).run())
 
     return main

@@ -30,6 +30,7 @@ and ``Recheck``. Times are the manager's own monotonic clock.
 import numpy as np
 
 from fencepost.core.capacity.lease_calls import (
+    NO_IDS,
     Answered,
     Away,
     Due,
@@ -162,7 +163,7 @@ class HostLeases(LeaseState):
             return self.owner.ask()
         effects = self.returned(now)
         hosts, ids, known = self.hosts, event.facts.ids, self.hosts.size
-        hosts.grow(event.size, now + self.settings.lease)
+        hosts.grow(event.size, now + max(self.settings.lease, self.owner.wait))
         hosts.take(event.facts)
         hosts.busy[ids[hosts.busy[ids] == Op.REREAD]] = Op.NONE
         if not self.loaded:
@@ -251,14 +252,25 @@ class HostLeases(LeaseState):
         hosts.host_incarnation[ids] = event.incarnation
         hosts.host_version[ids] = event.version
         hosts.whole[ids] = event.whole
-        return (*effects, Renew(ids, hosts.ends[ids], False, hosts.number[ids]), *self.settle(ids, now))
+        ends = np.full(len(ids), now + self.settings.lease)
+        return (*effects, Renew(ids, ends, False, event.number), *self.settle(self.wanting(event), now))
+
+    def wanting(self, event: Answered) -> Ids:
+        """Those that may need something: who answered just as its row says needs nothing, and mostly that is all."""
+        hosts, ids = self.hosts, event.ids
+        same = (hosts.incarnation[ids] == event.incarnation) & (hosts.row_boot[ids] == event.boot)
+        same &= (hosts.version[ids] == event.version) & (hosts.left[ids] == 0)
+        same &= (hosts.lease[ids] == Lease.HELD) & hosts.reported[ids]
+        return NO_IDS if same.all() else ids[~same]
 
     def news(self, event: Answered) -> Answered:
         """Without answers of hosts that aren't known yet, and those overtaken by a later one of the same start of the
         agent: they answer no call that is still out."""
         hosts = self.hosts
-        event = event.only(event.ids < hosts.size)
         ids = event.ids
+        if len(ids) and ids.max() >= hosts.size:
+            event = event.only(ids < hosts.size)
+            ids = event.ids
         old = hosts.fresh[ids] & (hosts.boot[ids] == event.boot) & (event.stamp < hosts.stamp[ids])
         return event.only(~old) if old.any() else event
 

@@ -65,6 +65,6 @@ class LeaseState:
         hosts, row = self.hosts, self.owner.row
         if not self.acting or (row is not None and row.open == self.owner.life):
             return self.acting
-        waited = now - self.taken >= self.settings.lease or 0 < self.settings.expect <= hosts.size
+        waited = now - self.taken >= max(self.settings.lease, self.owner.wait) or 0 < self.settings.expect <= hosts.size
         told = (hosts.lease == Lease.LAPSED) | ((hosts.lease == Lease.HELD) & hosts.reported)
         return waited and bool(told.all())

@@ -22,7 +22,7 @@ class ShardRow(Struct, frozen=True, gc=False, tag="shard", omit_defaults=True):
 
     ``beat`` rises while the owner lives: whoever sees it stand still may take over. ``open`` is the life of the store
     in which instances may be placed, since every host has reported or lapsed in it. ``room`` is what is free on held
-    hosts.
+    hosts. ``lasts`` is how long the owner's leases last: whoever takes over waits that long, if his own are shorter.
     """
 
     shard: int
@@ -32,6 +32,7 @@ class ShardRow(Struct, frozen=True, gc=False, tag="shard", omit_defaults=True):
     beat: int = 0
     open: str = ""
     room: int = 0
+    lasts: Duration = 0
 
     @property
     def key(self) -> str:

@@ -248,7 +248,7 @@ class HostManager:
                 self.questions.check(self.hands.table, self.hands.epoch, ids, hosts.number, hosts.nonce, whole=whole)
             case SendOrders():
                 self.counts.orders += len(effect.ids)
-                self.questions.order(self.hands.table, self.hands.epoch, effect)
+                self.questions.order(self.hands.table, self.hands.epoch, effect, 3 * self.settings.renew)
             case Forget():
                 self.hands.forget()
                 self.questions.forget()

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from fencepost.core.capacity.lease_calls import Answered, Ids, Outdated, SendOrders
 from fencepost.core.capacity.messages import Answer, Check, FromHost, Newer, Order, ToHost
 from fencepost.core.capacity.token import Token
+from fencepost.core.instant import Duration
 from fencepost.ports import PortError
 from fencepost.roles.fleet.asking import Place, ask
 from fencepost.roles.fleet.host_table import HostTable
@@ -93,12 +94,15 @@ class Questions:
             else:
                 self._send(table.place(id_), check)
 
-    def order(self, table: HostTable, epoch: int, effect: SendOrders) -> None:
-        """Send these hosts the sets of their rows, as just proven, with the stamps that the proofs came after."""
+    def order(self, table: HostTable, epoch: int, effect: SendOrders, lasts: Duration) -> None:
+        """Send these hosts the sets of their rows, as just proven, with the stamps that the proofs came after.
+
+        ``lasts`` is three renewals.
+        """
         for id_, boot, stamp in zip(effect.ids.tolist(), effect.boot.tolist(), effect.stamp.tolist(), strict=True):
             row = table.row(id_)
             token = Token(epoch, row.number, row.nonce)
-            self._later(table.place(id_), Order(row.host, token, boot, stamp, row.set))
+            self._later(table.place(id_), Order(row.host, token, boot, stamp, row.set, lasts))
 
     def _send(self, place: Place, message: ToHost) -> None:
         family = socket.AF_INET6 if ":" in place[0] else socket.AF_INET

@@ -67,10 +67,22 @@ class Placer:
         self.placement = Placement(settings, "")
         self.network: dict[str, NetworkRow] = {}
         self.since: dict[Kind, int] = {}
+        self.serving: frozenset[str] = frozenset()
 
     def lingers(self, linger: Duration) -> None:
         """How long what nobody waits for any more stays where it was, from now on."""
         self.settings = self.placement.settings = structs.replace(self.settings, linger=linger)
+
+    @property
+    def moving(self) -> bool:
+        """Whether some instance's old attempt goes on until its new one serves."""
+        return bool(self.placement.moving)
+
+    def serve(self, ids: frozenset[str]) -> None:
+        """These attempts are in service, as their pools' rows say."""
+        if ids != self.serving:
+            self.serving = ids
+            self.manager.news.set()
 
     async def run(self) -> None:
         """Place until cancelled."""
@@ -178,7 +190,12 @@ class Placer:
                     self.placement.instance(at)
 
     def is_ready(self, id_: str) -> bool:
-        """Whether an attempt may serve: its network state is acknowledged."""
+        """Whether an attempt serves, so that the one before it may go.
+
+        That its network state is acknowledged isn't enough: its pool lets it in once it has been there for a while and
+        passed its probes. Were the old one stopped before, callers would have neither.
+        """
         row = self.network.get(id_)
         host = self.placement.host_row(row.host) if row is not None else None
-        return row is not None and host is not None and ready(row, host, self.placement.life)
+        known = row is not None and host is not None and ready(row, host, self.placement.life)
+        return known and id_ in self.serving

@@ -176,7 +176,8 @@ class Judge:
         wrong = ""
         if first is not None:
             other, at = first
-            lost = at <= self.restored_at and other != host and not self.believed(self.hosts[other])
+            # A store put back has forgotten which numbers were given since its copy was made, and gives them again.
+            lost = at <= self.restored_at and other != host and id_ not in self.hosts[other].running
             wrong = "" if lost else f"{id_} is started on {host}, and was on {other} before"
         elif (host, id_) in self.over:
             wrong = f"{id_} is started on {host}, where it was taken for over"

@@ -225,7 +225,7 @@ class SimManager:
         """Send one host the set of its row."""
         row = self.hands.table.row(id_)
         token = Token(self.hands.epoch, row.number, row.nonce)
-        self.send(row.host, Order(row.host, token, boot, stamp, row.set), True)
+        self.send(row.host, Order(row.host, token, boot, stamp, row.set, 3 * self.renew), True)
 
     def send(self, name: str, message: ToHost, connected: bool) -> None:
         """One question; over a connection an answer is waited for so long only, and no longer than this turn."""

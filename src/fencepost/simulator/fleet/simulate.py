@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable
 
+from fencepost.core.capacity.attempts import free_room
 from fencepost.core.capacity.rows import HostRow, InstanceRow
 from fencepost.core.instant import MILLISECOND, MINUTE, SECOND, Duration, Instant
 from fencepost.simulator.chance import stream
@@ -21,6 +22,8 @@ RENEW: Duration = 10 * SECOND
 LOOK_EACH: Duration = 5 * SECOND
 HOST_NUMBERS = (3, 5, 8, 12, 20, 40, 80)
 HOST_WEIGHTS = (2, 4, 4, 4, 3, 2, 1)
+MEANS = (MILLISECOND // 2, 2 * MILLISECOND, 2 * MILLISECOND, 20 * MILLISECOND)
+"""Mean of a call's latency; one of 128 takes forty times as long."""
 SKEWS = (0, 0, 0, -10_000, 10_000, 3_000, -7_000)
 PERSON_AFTER: Duration = 2 * MINUTE
 """Where too many hosts are silent for any to lapse, a person says so long after all is calm which ones are gone."""
@@ -35,7 +38,8 @@ class FleetSimulation:
         chance = stream(seed, "fleet")
         lease = 3 * RENEW + 3 * RENEW // 50
         self.judge = Judge(lease)
-        self.walk = walk = Walk(seed, self.judge, scenario.promises, scenario.mean)
+        mean = scenario.mean or chance.choice(MEANS)
+        self.walk = walk = Walk(seed, self.judge, scenario.promises, mean)
         count = scenario.hosts or chance.choices(HOST_NUMBERS, HOST_WEIGHTS)[0]
         self.of = scenario.shards or chance.choice((1, 1, 2, 3))
         self.wall = 0
@@ -149,11 +153,17 @@ class FleetSimulation:
                 wanted[row.id] = row.host
                 if row.old[0]:
                     late.append(f"{row.instance} still moves")
-            elif row.state != "ended":
+            elif row.state == "ending" or (row.state == "waiting" and self.has_room()):
                 late.append(f"{row.instance} is {row.state}")
         for host in self.hosts.values():
             late += self.host_unsettled(host, {id_ for id_, name in wanted.items() if name == host.name})
         return late
+
+    def has_room(self) -> bool:
+        """Whether one more could be placed anywhere."""
+        rows = self.walk.rows
+        found = [at.row for at in rows.changed("host", None, 0)]
+        return any(free_room(row, rows.life) for row in found if isinstance(row, HostRow))
 
     def host_unsettled(self, host: SimHost, wanted: set[str]) -> list[str]:
         """What isn't as it should be at one host."""
