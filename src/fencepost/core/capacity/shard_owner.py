@@ -161,6 +161,9 @@ class ShardOwner(Struct, gc=False):
     def returned(self, now: Instant) -> Duration:
         """The store has answered: how long it hadn't (0: it had)."""
         gone = 0 if self.reachable else max(1, now - self.away)
+        if gone:
+            # Nobody could beat meanwhile, and whoever owns the shard looks again only after a while.
+            self.since = max(self.since, now + self.settings.renew // 2)
         self.away = LONG_AGO
         return gone
 

@@ -66,6 +66,7 @@ class ManagerHands:
         self.life = ""
         self.epoch = 0
         self._revision = 0
+        self._stood: tuple[ShardRow | None, str] = (None, "")
         self._since = 0
         self._turn = 0
         self._writes: deque[Item] = deque()
@@ -147,11 +148,15 @@ class ManagerHands:
         self.condition.succeeded("reading the shard")
         found = proof.rows[0]
         self._revision = found.revision if found is not None else 0
+        self._stood = proof.shard, proof.life
         self.tell(ShardRead(proof.life, proof.shard))
 
     async def _write_shard(self, row: ShardRow) -> None:
+        # Revisions of a store put back come again: only under its life is the row the one that was read.
+        before, life = self._stood
+        claim = Claim(self.shard, before.owner, before.epoch, life) if before is not None else None
         try:
-            written = await self.store.commit(None, [(Change(row, self._revision),)])
+            written = await self.store.commit(claim, [(Change(row, self._revision),)])
         except PortError as error:
             self._failed("writing the shard", error, Op.NONE, (), self._turn)
             return
@@ -160,6 +165,7 @@ class ManagerHands:
             self.tell(ShardChanged())
             return
         self._revision = written.snapshot
+        self._stood = row, life
         self.tell(ShardWritten(row))
 
     # The hosts' rows.

@@ -46,6 +46,7 @@ class Hands:
         self.revision = self.since = self.turn = 0
         self.writes: deque[Item] = deque()
         self.proofs: deque[int] = deque()
+        self.stood: tuple[ShardRow | None, str] = (None, "")
         self.writing = self.proving = False
 
     def tell(self, event: Event, turn: int | None = None) -> None:
@@ -103,7 +104,8 @@ class Hands:
             life, at = found
             self.revision = at.revision if at is not None else 0
             row = at.row if at is not None else None
-            self.tell(ShardRead(life, row if isinstance(row, ShardRow) else None))
+            self.stood = row if isinstance(row, ShardRow) else None, life
+            self.tell(ShardRead(life, self.stood[0]))
 
         place = str(self.shard)
         self.walk.call(
@@ -114,16 +116,19 @@ class Hands:
     def write_shard(self, row: ShardRow) -> None:
         """Over the one last read."""
         groups: list[Group] = [(Change(row, self.revision),)]
+        before, life = self.stood
+        claim = Claim(self.shard, before.owner, before.epoch, life) if before is not None else None
 
         def done(written: Written | None) -> None:
             if written is None or not written.applied[0]:
                 self.tell(ShardChanged())
                 return
             self.revision = written.snapshot
+            self.stood = row, life
             self.tell(ShardWritten(row))
 
         self.walk.call(
-            self.process, lambda: self.walk.judge.commit(self.owner, None, groups), done,
+            self.process, lambda: self.walk.judge.commit(self.owner, claim, groups), done,
             lambda: self.failed(Op.NONE, (), self.turn), writes=True,
         )  # fmt: skip
 
