@@ -360,7 +360,7 @@ SPARE: tuple[Mutant, ...] = (
     Mutant(
         "what has ended is remembered",
         ((HostMemory, "over", property(nothing_is_over)),),
-        shape(1, TERMINATE, RESTORE, grants=2, time=2, placed=True),
+        shape(1, TERMINATE, RESTORE, grants=2, time=1, placed=True),
         STARTS,
     ),
 )

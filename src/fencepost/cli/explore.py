@@ -21,6 +21,9 @@ VERDICTS = {"holds": "hold", "violated": "violated", "unfinished": "unfinished"}
 
 def explore(
     *,
+    part: str | None = None,
+    managers: int | None = None,
+    time: int | None = None,
     as_was: Annotated[bool, Parameter(name="--as-was", negative="")] = False,
     guards: Annotated[bool, Parameter(name="--guards", negative="")] = False,
     enactors: int | None = None,
@@ -40,6 +43,12 @@ def explore(
 
     Parameters
     ----------
+    part
+        "dns" (as if not given); of the fleet "leases" or "network".
+    managers
+        Of the fleet's parts, how many; 1 of leases, 2 of network.
+    time
+        Of leases, how many renewals pass; for ever if not given.
     as_was
         The automation of October 2025 instead of the one that ships: the race, and what follows it.
     guards
@@ -71,7 +80,14 @@ def explore(
     flags: dict[str, Any] = {"planners": planners, "inputs": inputs, "janitors": janitors}
     flags |= {"withdrawals": withdrawals, "stores": stores, "moves": moves}
     sizes = {"enactors": enactors, "plans": plans, "endpoints": endpoints}
+    fleet = {"managers": managers, "time": time}
     try:
+        if part not in (None, "dns"):
+            refuse_together(
+                f"--part {part}", {**flags, **sizes, "as-was": as_was or None, "guards": guards or None, "moves": None}
+            )
+            return explore_fleet(part, given({**fleet, "most": most}), moves, symmetry, json)
+        refuse_together("--part dns", fleet)
         if as_was or guards:
             refuse_together("--guards" if guards else "--as-was", flags)
             return explore_incident(given(sizes), most, guards, symmetry, json)
@@ -101,7 +117,6 @@ def refuse_together(one: str, others: dict[str, Any]) -> None:
 def explore_shipping(flags: dict[str, Any], symmetry: bool, json: bool) -> int:
     """The deciders that ship. Raises ``ValueError`` for a size out of range or an unknown move."""
     from fencepost.explorer import command
-    from fencepost.explorer.result import document, tell, together
 
     plans = flags.pop("plans")
     if plans is not None:
@@ -110,6 +125,26 @@ def explore_shipping(flags: dict[str, Any], symmetry: bool, json: bool) -> int:
         flags["inputs"] = plans - 1
     moves = words(flags.pop("moves"), "--moves") or ("each",)
     results = command.explore(**given(flags), moves=moves, symmetry=symmetry, progress=Progress().exploring)
+    return told(results, json)
+
+
+def explore_fleet(part: str, bounds: dict[str, int], moves: str | None, symmetry: bool, json: bool) -> int:
+    """Leases, or network states. Raises ``ValueError`` for another part, an unknown move or a bound out of range."""
+    from fencepost.explorer import fleet_command
+
+    known = fleet_command.PARTS.get(part)
+    if known is None:
+        raise ValueError(f"--part {part!r}: known are dns, leases and network")
+    names = words(moves, "--moves") or ("each",)
+    return told(
+        fleet_command.explore(known, moves=names, symmetry=symmetry, progress=Progress().exploring, **bounds), json
+    )
+
+
+def told(results: "Sequence[Result]", json: bool) -> int:
+    """Say what was found; the exit code."""
+    from fencepost.explorer.result import document, tell, together
+
     if json:
         say(json_text.dumps({**together(results), "results": [document(result) for result in results]}))
     else:

@@ -23,7 +23,8 @@ def hosting(slot: Slot, shared: Shared) -> Iterator[Move]:
             rest = [*shared.flight[:at], *shared.flight[at + 1 :]]
             yield deliver(slot, shared, flying, rest, calm=True)
             if shared.budgeted(Fault.REPEAT):
-                yield deliver(slot, shared.spent(Fault.REPEAT), flying, [*rest, flying], calm=False)
+                again = deliver(slot, shared.spent(Fault.REPEAT), flying, [*rest, flying], calm=False)
+                yield again._replace(event="repeated")
 
 
 def told(shared: Shared, flying: Flying) -> tuple[Host, tuple[HostEffect, ...]]:

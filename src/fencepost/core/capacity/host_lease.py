@@ -143,7 +143,7 @@ class HostLeases(LeaseState):
             self.hosts.lengthen(now + self.settings.renew)
         if not gone or not self.owner.owning:
             return ()
-        again = tuple(self.hosts.unsure().tolist())
+        again = tuple(self.hosts.unread().tolist())
         waiting = self.settle(np.flatnonzero(self.hosts.fresh), now)
         return (ReadHosts(anew=not self.loaded, again=again), *self.owner.ask(), *waiting)
 
@@ -152,6 +152,9 @@ class HostLeases(LeaseState):
         self.owner.went_away(now, about_row=event.op is Op.NONE)
         ids = event.ids[event.ids < self.hosts.size]
         self.hosts.busy[ids] = Op.NONE if event.op is Op.PROVE else Op.REREAD
+        if event.op in (Op.LAPSE, Op.MARK):
+            # It may yet be written, over the row as it was, and must not be once an order has gone out.
+            self.hosts.unsure[ids] = True
         self.hosts.proof[ids] = False
         return ()
 
@@ -184,6 +187,9 @@ class HostLeases(LeaseState):
         if not event.stands:
             return (*effects, *self.owner.ask())
         hosts.take(event.facts)
+        if event.op in (Op.GRANT, Op.CLEAR):
+            # Written over by us: what was given up before finds another row than it had seen.
+            hosts.unsure[ids] = False
         if event.op is Op.GRANT:
             hosts.ends[ids] = np.maximum(hosts.ends[ids], now + self.settings.lease)
             done = (
@@ -223,7 +229,7 @@ class HostLeases(LeaseState):
         hosts = self.hosts
         same = hosts.host_incarnation[ids] == hosts.incarnation[ids]
         behind = hosts.version[ids] > hosts.host_version[ids]
-        held = (hosts.lease[ids] == Lease.HELD) & hosts.reported[ids] & (hosts.left[ids] == 0)
+        held = (hosts.lease[ids] == Lease.HELD) & hosts.reported[ids] & (hosts.left[ids] == 0) & ~hosts.unsure[ids]
         young = now - hosts.seen[ids] < 2 * self.settings.renew
         return np.asarray(held & same & behind & young)
 
@@ -281,7 +287,7 @@ class HostLeases(LeaseState):
         hosts = self.hosts
         fresh = hosts.fresh[ids] & (hosts.busy[ids] == Op.NONE)
         own = (hosts.lease[ids] == Lease.HELD) & (hosts.host_incarnation[ids] == hosts.incarnation[ids])
-        unmarked = hosts.left[ids] == 0
+        unmarked = (hosts.left[ids] == 0) & ~hosts.unsure[ids]
         told, version = hosts.host_version[ids], hosts.version[ids]
         known = hosts.reported[ids] & (told <= version)
         booted = hosts.boot[ids] == hosts.row_boot[ids]

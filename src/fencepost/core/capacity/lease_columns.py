@@ -20,7 +20,7 @@ class LeaseColumns:
 
     ``fresh``: it has answered under its present token. ``seen`` and ``ends``: when its last answer arrived, and from
     when on its lease may lapse. ``busy``: the operation under way. ``proof``: one was asked for, and neither
-    stamp nor token has changed since.
+    stamp nor token has changed since. ``unsure``: a lapse or a mark was given up, and may yet be written.
     """
 
     ROW = ("number", "nonce", "lease", "incarnation", "row_boot", "left", "reported", "version", "gone")
@@ -44,6 +44,7 @@ class LeaseColumns:
         ("ends", np.int64),
         ("busy", np.int8),
         ("proof", np.bool_),
+        ("unsure", np.bool_),
     )
     number: NDArray[np.int64]
     nonce: NDArray[np.uint64]
@@ -64,6 +65,7 @@ class LeaseColumns:
     ends: NDArray[np.int64]
     busy: NDArray[np.int8]
     proof: NDArray[np.bool_]
+    unsure: NDArray[np.bool_]
 
     def __init__(self) -> None:
         self.size = 0
@@ -130,7 +132,7 @@ class LeaseColumns:
         """How many leases are held."""
         return int((self.lease == Lease.HELD).sum())
 
-    def unsure(self) -> Ids:
+    def unread(self) -> Ids:
         """Hosts whose last write may or may not have been done."""
         return np.flatnonzero(self.busy == Op.REREAD)
 

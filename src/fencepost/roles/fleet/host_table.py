@@ -45,6 +45,11 @@ class HostTable:
         """A host's row."""
         return _decode(self._rows[number])
 
+    def name(self, host: str) -> str | None:
+        """The very text of a name that the table keeps."""
+        number = self.numbers.get(host)
+        return self.names[number] if number is not None else None
+
     def packed(self, host: str, revision: int) -> bytes | None:
         """A host's row of this revision, packed, if that is what the table has."""
         number = self.numbers.get(host)

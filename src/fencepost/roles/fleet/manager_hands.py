@@ -75,6 +75,11 @@ class ManagerHands:
         self._reading = asyncio.Lock()
         self._calls: set[asyncio.Task[None]] = set()
 
+    @property
+    def since(self) -> int:
+        """The snapshot up to which the table has what others wrote; 0 before the first whole reading."""
+        return self._since
+
     def tell(self, event: Event, turn: int | None = None) -> None:
         """Put something into the inbox; nothing that a forgotten turn asked for."""
         if turn is None or turn == self._turn:

@@ -10,11 +10,12 @@ import logging
 import time
 from collections.abc import Sequence
 
-from msgspec import structs
+from msgspec import Struct, structs
 
 from fencepost.core.capacity.clearing import ENDED_KEPT
 from fencepost.core.capacity.fleet_store import Versioned
 from fencepost.core.capacity.network_state import ready
+from fencepost.core.capacity.packed_hosts import PackedHosts
 from fencepost.core.capacity.placement import Placement, PlacementSettings, Told
 from fencepost.core.capacity.rows import HostRow, InstanceRow, Kind, NetworkRow, ShardRow
 from fencepost.core.instant import SECOND, Duration
@@ -29,6 +30,8 @@ log = logging.getLogger(__name__)
 KINDS: tuple[Kind, ...] = ("shard", "host", "instance", "network")
 IDLE_S = 1.0
 FORGET_S = 60.0
+AT_ONCE = 2000
+"""So many rows are taken up before other tasks get their turn."""
 REST_S = 0.02
 """What comes within this time is decided about at once."""
 
@@ -52,6 +55,20 @@ class ToldByHosts(dict[str, Told]):
 
     def __contains__(self, host: object) -> bool:
         return isinstance(host, str) and self.get(host) is not None
+
+
+class Table(Struct):
+    """The rows that a manager keeps anyway, of its own hosts; see :class:`~.packed_hosts.Shared`."""
+
+    manager: HostManager
+
+    def name(self, host: str) -> str | None:
+        """The name as it keeps it."""
+        return self.manager.hands.table.name(host)
+
+    def packed(self, host: str, revision: int) -> bytes | None:
+        """The row as it keeps it, if that is this one."""
+        return self.manager.hands.table.packed(host, revision)
 
 
 class Placer:
@@ -160,24 +177,55 @@ class Placer:
     async def read(self) -> None:
         """What changed; everything, in another life of the store."""
         for kind in KINDS:
+            if kind == "host" and kind not in self.since:
+                await self.begin_hosts()
             since = self.since.get(kind, 0)
             page = await self.store.rows(kind, None, since)
             if page.life != self.placement.life:
                 self.begin(page.life)
                 if since:
                     page = await self.store.rows(kind)
-            self.take(page.rows)
+            await self.take(page.rows)
             self.since[kind] = page.snapshot
 
     def begin(self, life: str) -> None:
         """Nothing is known of this life of the store."""
-        self.placement = Placement(self.settings, life)
+        self.placement = Placement(self.settings, life, PackedHosts(Table(self.manager)))
         self.placement.told = ToldByHosts(self.manager)
         self.network.clear()
         self.since.clear()
 
-    def take(self, rows: Sequence[Versioned]) -> None:
-        """Rows as they are now."""
+    async def begin_hosts(self) -> None:
+        """Take what the manager has read of its own hosts, and read those of other shards, one shard at a time.
+
+        A million rows at once are a gigabyte, until they are packed.
+        """
+        hands, placement = self.manager.hands, self.placement
+        table, since = hands.table, hands.since
+        if hands.life != placement.life or not since:
+            return
+        for number in range(len(table)):
+            placement.host(Versioned(table.row(number), table.revisions[number]))
+            if number % AT_ONCE == AT_ONCE - 1:
+                await asyncio.sleep(0)
+        for shard in range(1, self.settings.of + 1):
+            if shard != self.settings.shard:
+                page = await self.store.rows("host", shard)
+                if page.life != placement.life:
+                    return
+                await self.take(page.rows)
+        if placement is self.placement and table is hands.table:
+            self.since["host"] = since
+
+    async def take(self, rows: Sequence[Versioned]) -> None:
+        """Rows as they are now; other tasks get their turn between."""
+        for at in range(0, len(rows), AT_ONCE):
+            self.take_some(rows[at : at + AT_ONCE])
+            if len(rows) > AT_ONCE:
+                await asyncio.sleep(0)
+
+    def take_some(self, rows: Sequence[Versioned]) -> None:
+        """The same, at once."""
         for at in rows:
             match at.row:
                 case ShardRow() as row:
