@@ -55,6 +55,7 @@ HOSTS = """\
  h1    a     held     1 of 4  -     1 s ago   192.0.2.1:7700
  h2    b     suspect  0 of 4  -     40 s ago  192.0.2.1:7700
  h3    b     lapsed   0 of 4  -     -         192.0.2.1:7700
+never calibrated: fencepost fleet calibrate  measures how many may be asked at once
 """
 INSTANCES = """\
 2 instances: 1 ready, 1 waiting

@@ -20,6 +20,7 @@ from fencepost.settings import Region
 from fencepost.settings.mistakes import advice
 from fencepost.settings.units import spoken
 
+CALIBRATE = "fencepost fleet calibrate"
 LEASES = ("held", "suspect", "lapsed", "unknown")
 STATES = ("ready", "pending", "waiting", "ending", "ended")
 ODD = {"suspect": "yellow", "lapsed": "yellow", "unknown": "yellow", "pending": "yellow", "waiting": "yellow"}
@@ -40,7 +41,8 @@ def hosts(*, zone: str | None = None, timeout: Timeout = "10s", config: Config =
     if json:
         say(document("hosts", seen, region, found))
         return 0
-    tell(seen, host_lines(found, width(sys.stdout)))
+    never = [f"never calibrated: {CALIBRATE}  measures how many may be asked at once"]
+    tell(seen, [*host_lines(found, width(sys.stdout)), *(() if seen.calibrated or not seen.hosts else never)])
     return 0
 
 

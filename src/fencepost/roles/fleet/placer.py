@@ -125,19 +125,22 @@ class Placer:
         """
         while True:
             await asyncio.sleep(FORGET_S)
-            placement, since = self.placement, time.time_ns() - ENDED_KEPT
-            rows = [at.row for at in placement.instances.values() if isinstance(at.row, InstanceRow)]
-            old = [row.instance for row in rows if row.state == "ended" and row.ended_at < since]
             try:
-                there = await look(self.store, "instance", old)
+                await self.forget_once()
             except PortError as error:
                 log.debug("what ended isn't forgotten: %s", error)
-                continue
-            gone = frozenset(old) - there.keys()
-            for name in gone if placement is self.placement else ():
-                placement.deleted(name)
-            for id_ in [id_ for id_ in self.network if id_.rpartition(".")[0] in gone]:
-                del self.network[id_]
+
+    async def forget_once(self) -> None:
+        """The same, once. Raises a ``PortError``."""
+        placement, since = self.placement, time.time_ns() - ENDED_KEPT
+        rows = [at.row for at in placement.instances.values() if isinstance(at.row, InstanceRow)]
+        old = [row.instance for row in rows if row.state == "ended" and row.ended_at < since]
+        there = await look(self.store, "instance", old)
+        gone = frozenset(old) - there.keys()
+        for name in gone if placement is self.placement else ():
+            placement.deleted(name)
+        for id_ in [id_ for id_ in self.network if id_.rpartition(".")[0] in gone]:
+            del self.network[id_]
 
     async def turns(self) -> None:
         """As many as there is something to do in."""

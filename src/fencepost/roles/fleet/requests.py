@@ -122,7 +122,8 @@ class FleetApi:
         """``GET /v1/fleet/hosts?zone=Z&after=NAME&most=N``: by name."""
         await self.view.refresh()
         found = self.view.hosts(self.clocks.wall(), request.query_params.get("after", ""))
-        return page(request, "hosts", ((host.host, host) for host in found if fits(request, zone=host.zone)))
+        rows = ((host.host, host) for host in found if fits(request, zone=host.zone))
+        return page(request, "hosts", rows, calibrated=self.view.calibration is not None)
 
     async def get_instances(self, request: "Request") -> "Response":
         """``GET /v1/fleet/instances?pool=P&host=H&state=S&after=NAME&most=N``: by name."""
@@ -240,7 +241,7 @@ def fits(request: "Request", **fields: str) -> bool:
     return all(request.query_params.get(name, value) == value for name, value in fields.items())
 
 
-def page(request: "Request", what: str, rows: Iterable[tuple[str, Any]]) -> "Response":
+def page(request: "Request", what: str, rows: Iterable[tuple[str, Any]], **also: bool) -> "Response":
     """The first so many rows; ``more`` is the name to go on after, "" at the end. Raises ``Refused``."""
     text = request.query_params.get("most", str(MANY))
     if not text.isascii() or not text.isdecimal() or not 1 <= int(text[:9]) <= 100_000:
@@ -248,7 +249,7 @@ def page(request: "Request", what: str, rows: Iterable[tuple[str, Any]]) -> "Res
     found = list(islice(rows, int(text) + 1))  # one more tells whether there are more
     shown = found[: int(text)]
     more = shown[-1][0] if len(shown) < len(found) else ""
-    return answer({"schema": f"fencepost.{what}/1", what: [row for _, row in shown], "more": more})
+    return answer({"schema": f"fencepost.{what}/1", what: [row for _, row in shown], "more": more, **also})
 
 
 async def body_of(request: "Request", kind: type[T]) -> T:

@@ -18,6 +18,7 @@ from fencepost.core.capacity.fleet_store import Versioned
 from fencepost.core.capacity.network_state import missing
 from fencepost.core.capacity.room import Room
 from fencepost.core.capacity.rows import (
+    CalibrationRow,
     CheckpointRow,
     DrainRow,
     FleetRow,
@@ -31,7 +32,7 @@ from fencepost.core.capacity.rows import (
 from fencepost.core.instant import Instant
 from fencepost.ports.fleet import FleetStorePort
 
-READ: tuple[Kind, ...] = ("shard", "host", "instance", "network", "launch", "checkpoint", "drain")
+READ: tuple[Kind, ...] = ("shard", "host", "instance", "network", "launch", "checkpoint", "drain", "calibration")
 
 
 class HostSeen(Struct, frozen=True, gc=False):
@@ -168,6 +169,12 @@ class View:
     def stages(self) -> list[DrainRow]:
         """How each stage behind launches keeps up."""
         return [at.row for at in self.rows["drain"].values() if isinstance(at.row, DrainRow)]
+
+    @property
+    def calibration(self) -> CalibrationRow | None:
+        """How many hosts may be asked at once, if that was ever measured."""
+        row = self.row("calibration", "hosts")
+        return row if isinstance(row, CalibrationRow) else None
 
     def closed(self, shards: int) -> tuple[int, ...]:
         """The shards whose hosts aren't all known yet in this life of the store: nothing is placed meanwhile."""
