@@ -246,7 +246,10 @@ class Placer:
         That its network state is acknowledged isn't enough: its pool lets it in once it has been there for a while and
         passed its probes. Were the old one stopped before, callers would have neither.
         """
+        return self.acknowledged(id_) and id_ in self.serving
+
+    def acknowledged(self, id_: str) -> bool:
+        """Whether an attempt's host has its network state."""
         row = self.network.get(id_)
         host = self.placement.host_row(row.host) if row is not None else None
-        known = row is not None and host is not None and ready(row, host, self.placement.life)
-        return known and id_ in self.serving
+        return row is not None and host is not None and ready(row, host, self.placement.life)

@@ -206,7 +206,9 @@ class Teller:
             row = placement.instance_row(name)
             if isinstance(row, InstanceRow) and placement.mine(name):
                 state = row.state
-                states[("ready" if self.placer.is_ready(row.id) else "pending") if state == "placed" else state] += 1
+                states[
+                    ("ready" if self.placer.acknowledged(row.id) else "pending") if state == "placed" else state
+                ] += 1
             if n % AT_ONCE == AT_ONCE - 1:
                 await asyncio.sleep(0)
         self.states = states
