@@ -205,10 +205,8 @@ class Teller:
         for n, name in enumerate(list(placement.instances)):
             row = placement.instance_row(name)
             if isinstance(row, InstanceRow) and placement.mine(name):
-                state = row.state
-                states[
-                    ("ready" if self.placer.acknowledged(row.id) else "pending") if state == "placed" else state
-                ] += 1
+                placed = "ready" if self.placer.acknowledged(row.id) else "pending"
+                states[placed if row.state == "placed" else row.state] += 1
             if n % AT_ONCE == AT_ONCE - 1:
                 await asyncio.sleep(0)
         self.states = states
