@@ -79,7 +79,7 @@ def endpoint_row(each: EndpointStatus, status: Status, now: Instant) -> tuple[st
 
 def pool_line(pool: PoolStatus, status: Status) -> str:
     """A pool's numbers and limits."""
-    parts = [f"{pool.targets} targets, {known(pool.dead)} dead"]
+    parts = [f"{pool.targets} {'target' if pool.targets == 1 else 'targets'}, {known(pool.dead)} dead"]
     if pool.kept:
         parts.append(f"{pool.kept} kept")
     if pool.pending:
