@@ -2,6 +2,7 @@
 
 import json as json_text
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
@@ -19,11 +20,32 @@ VERDICTS = {"holds": "hold", "violated": "violated", "unfinished": "unfinished"}
 """An exploration's verdict, and how it is counted."""
 
 
+@dataclass(frozen=True)
+class Fleet:
+    """Parts of the fleet instead of DNS, and their own bounds.
+
+    Parameters
+    ----------
+    part
+        "dns" (as if not given); of the fleet "leases" or "network".
+    managers
+        Of the fleet's parts, how many; 1 of leases, 2 of network.
+    time
+        Of leases, how many renewals pass; for ever if not given.
+    """
+
+    part: str | None = None
+    managers: int | None = None
+    time: int | None = None
+
+    def bounds(self) -> dict[str, int | None]:
+        """What means nothing to DNS."""
+        return {"managers": self.managers, "time": self.time}
+
+
 def explore(
     *,
-    part: str | None = None,
-    managers: int | None = None,
-    time: int | None = None,
+    fleet: Annotated[Fleet | None, Parameter(name="*")] = None,
     as_was: Annotated[bool, Parameter(name="--as-was", negative="")] = False,
     guards: Annotated[bool, Parameter(name="--guards", negative="")] = False,
     enactors: int | None = None,
@@ -43,12 +65,6 @@ def explore(
 
     Parameters
     ----------
-    part
-        "dns" (as if not given); of the fleet "leases" or "network".
-    managers
-        Of the fleet's parts, how many; 1 of leases, 2 of network.
-    time
-        Of leases, how many renewals pass; for ever if not given.
     as_was
         The automation of October 2025 instead of the one that ships: the race, and what follows it.
     guards
@@ -80,14 +96,12 @@ def explore(
     flags: dict[str, Any] = {"planners": planners, "inputs": inputs, "janitors": janitors}
     flags |= {"withdrawals": withdrawals, "stores": stores, "moves": moves}
     sizes = {"enactors": enactors, "plans": plans, "endpoints": endpoints}
-    fleet = {"managers": managers, "time": time}
     try:
-        if part not in (None, "dns"):
-            refuse_together(
-                f"--part {part}", {**flags, **sizes, "as-was": as_was or None, "guards": guards or None, "moves": None}
-            )
-            return explore_fleet(part, given({**fleet, "most": most}), moves, symmetry, json)
-        refuse_together("--part dns", fleet)
+        if fleet is not None and fleet.part not in (None, "dns"):
+            whole = {"as-was": as_was or None, "guards": guards or None}
+            refuse_together(f"--part {fleet.part}", {**flags, **sizes, **whole, "moves": None})
+            return explore_fleet(fleet, most, moves, symmetry, json)
+        refuse_together("--part dns", fleet.bounds() if fleet is not None else {})
         if as_was or guards:
             refuse_together("--guards" if guards else "--as-was", flags)
             return explore_incident(given(sizes), most, guards, symmetry, json)
@@ -128,13 +142,14 @@ def explore_shipping(flags: dict[str, Any], symmetry: bool, json: bool) -> int:
     return told(results, json)
 
 
-def explore_fleet(part: str, bounds: dict[str, int], moves: str | None, symmetry: bool, json: bool) -> int:
+def explore_fleet(fleet: Fleet, most: int | None, moves: str | None, symmetry: bool, json: bool) -> int:
     """Leases, or network states. Raises ``ValueError`` for another part, an unknown move or a bound out of range."""
     from fencepost.explorer import fleet_command
 
-    known = fleet_command.PARTS.get(part)
+    known = fleet_command.PARTS.get(fleet.part or "")
     if known is None:
-        raise ValueError(f"--part {part!r}: known are dns, leases and network")
+        raise ValueError(f"--part {fleet.part!r}: known are dns, leases and network")
+    bounds = given({**fleet.bounds(), "most": most})
     names = words(moves, "--moves") or ("each",)
     return told(
         fleet_command.explore(known, moves=names, symmetry=symmetry, progress=Progress().exploring, **bounds), json
