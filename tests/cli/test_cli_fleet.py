@@ -97,6 +97,15 @@ def test_an_empty_fleet_says_what_comes_next(api: FleetRegion) -> None:
     assert said == "nothing is launched; something is by  fencepost fleet launch web\n"
 
 
+def test_no_instance_of_a_kind_is_not_nothing_launched(api: FleetRegion) -> None:
+    """Who has just drained a host would read that everything is gone."""
+    fill(api)
+    assert api.call("fleet", "instances", "--host", "h2").stdout == "no instance at h2\n"
+    api.put(InstanceRow("web-dddd5555", "web", "ended", host="h3", why="terminated"))
+    said = api.call("fleet", "instances", "--pool", "web", "--host", "h3").stdout
+    assert said == "no instance of pool web at h3; 1 has ended (--all shows them)\n"
+
+
 def test_launch_says_names_and_key_and_is_the_same_with_that_key(api: FleetRegion) -> None:
     """A script that was interrupted runs again."""
     api.put(api.held("h1"))

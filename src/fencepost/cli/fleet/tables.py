@@ -75,6 +75,11 @@ def instances(
     if json:
         say(document("instances", seen, region, shown))
         return 0
+    where = (f" of pool {pool}" if pool else "") + (f" at {host}" if host else "")
+    if not shown and (where or ended):
+        over = f"; {ended} {'has' if ended == 1 else 'have'} ended (--all shows them)" if ended else ""
+        tell(seen, [f"no instance{where}{over}"])
+        return 0
     lines = instance_lines(shown, width(sys.stdout), region)
     if ended and not all_:
         lines.append(f"{ended} more {'has' if ended == 1 else 'have'} ended (--all shows them)")

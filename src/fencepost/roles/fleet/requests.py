@@ -164,8 +164,10 @@ class FleetApi:
         """``POST /v1/fleet/launch``: instances of a pool, once a key."""
         self.allow(request)
         ask = await body_of(request, Launch)
+        again = " asked for again" if ask.key and self.launcher.view.launch(ask.key) is not None else ""
         launch = await self.launcher.launch(ask)
-        await self.told_by(ask.pool, ask.by, ask.reason, f"launch of {len(launch.instances)} (key {launch.name})")
+        said = f"launch of {len(launch.instances)}{again} (key {launch.name})"
+        await self.told_by(ask.pool, ask.by, ask.reason, said)
         return answer({"schema": "fencepost.launch/1", "key": launch.name, "instances": launch.instances}, 202)
 
     async def post_terminate(self, request: "Request") -> "Response":
