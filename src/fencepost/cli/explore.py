@@ -1,7 +1,8 @@
 """``fencepost explore``: every interleaving of the deciders that ship, or of October 2025's, to a bound."""
 
 import json as json_text
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -38,14 +39,24 @@ class Fleet:
     managers: int | None = None
     time: int | None = None
 
+    def chosen(self) -> bool:
+        """Whether it is the fleet that is asked for. Raises ``ValueError`` for its bounds beside DNS."""
+        if self.part in (None, "dns"):
+            refuse_together("--part dns", self.bounds())
+            return False
+        return True
+
     def bounds(self) -> dict[str, int | None]:
         """What means nothing to DNS."""
         return {"managers": self.managers, "time": self.time}
 
 
+DNS = Fleet()
+
+
 def explore(
     *,
-    fleet: Annotated[Fleet | None, Parameter(name="*")] = None,
+    fleet: Annotated[Fleet, Parameter(name="*")] = DNS,
     as_was: Annotated[bool, Parameter(name="--as-was", negative="")] = False,
     guards: Annotated[bool, Parameter(name="--guards", negative="")] = False,
     enactors: int | None = None,
@@ -82,8 +93,7 @@ def explore(
     janitors
         How many; none.
     moves
-        Faults, joined by commas (each alone) or + (together). "each" (as if not given) for every one of nine alone,
-        "further" for each later one, "pairs" for the pairs of the nine, "all" for all of these, "none".
+        Faults, joined by commas (each alone) or + (together); or "each" (of nine), "further", "pairs", "all", "none".
     withdrawals
         How often the owner takes an endpoint away; once.
     stores
@@ -96,16 +106,20 @@ def explore(
     flags: dict[str, Any] = {"planners": planners, "inputs": inputs, "janitors": janitors}
     flags |= {"withdrawals": withdrawals, "stores": stores, "moves": moves}
     sizes = {"enactors": enactors, "plans": plans, "endpoints": endpoints}
-    try:
-        if fleet is not None and fleet.part not in (None, "dns"):
-            whole = {"as-was": as_was or None, "guards": guards or None}
-            refuse_together(f"--part {fleet.part}", {**flags, **sizes, **whole, "moves": None})
-            return explore_fleet(fleet, most, moves, symmetry, json)
-        refuse_together("--part dns", fleet.bounds() if fleet is not None else {})
+    was = {"guards" if guards else "as-was": as_was or guards or None}
+    with refused():
+        if fleet.chosen():
+            return explore_fleet(fleet, flags | sizes | was, most, symmetry, json)
         if as_was or guards:
-            refuse_together("--guards" if guards else "--as-was", flags)
-            return explore_incident(given(sizes), most, guards, symmetry, json)
+            return explore_incident(given(sizes), flags, most, guards, symmetry, json)
         return explore_shipping(flags | sizes | {"most": most}, symmetry, json)
+
+
+@contextmanager
+def refused() -> Iterator[None]:
+    """What can't be explored is the flags' fault."""
+    try:
+        yield
     except (ValueError, MemoryError) as error:
         raise Misconfigured(words_of(error), hint="fencepost explore --help") from None
 
@@ -142,17 +156,18 @@ def explore_shipping(flags: dict[str, Any], symmetry: bool, json: bool) -> int:
     return told(results, json)
 
 
-def explore_fleet(fleet: Fleet, most: int | None, moves: str | None, symmetry: bool, json: bool) -> int:
+def explore_fleet(fleet: Fleet, others: dict[str, Any], most: int | None, symmetry: bool, json: bool) -> int:
     """Leases, or network states. Raises ``ValueError`` for another part, an unknown move or a bound out of range."""
     from fencepost.explorer import fleet_command
 
+    moves = words(others.pop("moves"), "--moves") or ("each",)
+    refuse_together(f"--part {fleet.part}", others)
     known = fleet_command.PARTS.get(fleet.part or "")
     if known is None:
         raise ValueError(f"--part {fleet.part!r}: known are dns, leases and network")
     bounds = given({**fleet.bounds(), "most": most})
-    names = words(moves, "--moves") or ("each",)
     return told(
-        fleet_command.explore(known, moves=names, symmetry=symmetry, progress=Progress().exploring, **bounds), json
+        fleet_command.explore(known, moves=moves, symmetry=symmetry, progress=Progress().exploring, **bounds), json
     )
 
 
@@ -170,12 +185,15 @@ def told(results: "Sequence[Result]", json: bool) -> int:
     return code_of(results, violated=any(result.verdict == "violated" for result in results))
 
 
-def explore_incident(sizes: dict[str, int], most: int | None, guards: bool, symmetry: bool, json: bool) -> int:
+def explore_incident(
+    sizes: dict[str, int], others: dict[str, Any], most: int | None, guards: bool, symmetry: bool, json: bool
+) -> int:
     """October 2025. Raises ``ValueError`` for a size out of range, or a bound too small to call anything safe."""
     from fencepost.explorer.command import check_most
     from fencepost.explorer.explore import MOST, Explorer
     from fencepost.incident import race
 
+    refuse_together("--guards" if guards else "--as-was", others)
     most = MOST if most is None else most
     check_most(most)
     results: list[Result] = []
