@@ -51,6 +51,9 @@ driver = "none"
 [pool.web]
 probe = "tcp://:8080"
 [pool.web.launch]
+[pool.batch]
+probe = "tcp://:8081"
+[pool.batch.launch]
 [[endpoint]]
 name = "web.example.test"
 pool = "web"
@@ -117,6 +120,11 @@ class FleetStage:
         name = f"host-manager-{next(self._numbers)}"
         self.role(name)
         return name
+
+    def end_managers(self) -> None:
+        """End all of them, in order."""
+        for name in [name for name in self.processes if name.startswith("host-manager")]:
+            assert self.end(name, signal.SIGINT) == 0
 
     def owner(self) -> str:
         """Which manager owns the shard, as its row and their logs say; "" while none does."""
@@ -266,9 +274,12 @@ class FleetStage:
             status, said = self.post(word, {"names": hosts[at : at + 500]})
             assert status == 202, said
 
-    def launch(self, count: int, key: str) -> tuple[int, str, list[str]]:
-        """A launch: its status, the kind of refusal ("" for none), and the instances' names."""
-        status, said = self.post("launch", {"pool": "web", "count": count, "key": key})
+    def launch(self, count: int, key: str, pool: str = "web") -> tuple[int, str, list[str]]:
+        """A launch: its status, the kind of refusal ("" for none), and the instances' names.
+
+        Pool ``batch`` stands behind no name, so it may have more than an answer holds.
+        """
+        status, said = self.post("launch", {"pool": pool, "count": count, "key": key})
         return status, said.get("error", {}).get("kind", ""), said.get("instances", [])
 
     def placed(self, names: Sequence[str], within_s: float) -> None:

@@ -67,7 +67,7 @@ def stage(scale: Scale, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fl
         try:
             stage.begin()
             stage.manage()
-            stage.agents(scale.hosts)
+            stage.agents(scale.hosts, "--room", "8")
             took = stage.all_held(scale.hosts, 120)
             stage.manage()
             note(f"\n{scale.hosts} hosts held {took:.1f} s after they were started")
@@ -203,8 +203,7 @@ def test_leases_dropped_all_at_once_are_established_again_at_the_calibrated_rate
     """With as many questions out as were found best on a quiet day, and about one question a host."""
     stage.wish(slow=SLOW, servers=scale.servers)
     time.sleep(0.5)
-    for manager in [name for name in stage.processes if name.startswith("host-manager")]:
-        stage.end(manager)
+    stage.end_managers()
     row = measured(stage, scale.servers, 5.0 if scale.hosts > 1000 else 2.0)
     stage.calibrated(row)
     before = dropped(stage)
@@ -221,6 +220,26 @@ def test_leases_dropped_all_at_once_are_established_again_at_the_calibrated_rate
     assert asked < (1.1 if scale.share > 0.9 else 1.6) * scale.hosts  # small, first renewals come before the end
     stage.all_held(scale.hosts, 60)
     assert all(number == before[name].number + 1 for name, (_, number, _) in stage.leases().items())
+
+
+def test_a_launch_is_refused_in_words_that_dont_stand_for_one_another(stage: FleetStage, scale: Scale) -> None:
+    """Nothing is placed while no manager runs: a thousand are let in, then it is too fast; and with no room, no room.
+
+    In October 2025 customers saw "request limit exceeded" beside "insufficient capacity", and what helps against one
+    does nothing against the other.
+    """
+    stage.end_managers()
+    accepted = stage.launch(1000, next(keys), "batch")
+    assert accepted[0] == 202, accepted
+    key = next(keys)
+    status, said = stage.post("launch", {"pool": "batch", "count": 1000, "key": key})
+    assert (status, said["error"]["kind"]) == (429, "request limit exceeded")
+    assert said["error"]["retry_after_s"] >= 1
+    stage.say("cordon", tuple(stage.hosts()))
+    assert stage.launch(1, key, "batch")[:2] == (503, "insufficient capacity")
+    stage.say("resume", tuple(stage.hosts()))
+    stage.manage()
+    stage.placed(accepted[2], 120)
 
 
 def dropped(stage: FleetStage) -> dict[str, HostRow]:
