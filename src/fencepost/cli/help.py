@@ -133,8 +133,7 @@ EXAMPLES = {
     ),
     "explore": (
         ("explore", "every interleaving of two enactors and two planners, each fault alone"),
-        ("explore --moves repair+release", "two faults together"),
-        ("explore --part leases", "the fleet's leases: managers, a host, a store that may be lost"),
+        ("explore --part leases --moves cordon+crash", "the fleet's leases, two faults together"),
         ("explore --as-was", "October 2025: the race, step by step (exit 1)"),
     ),
     "simulate": (
