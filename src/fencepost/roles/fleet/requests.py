@@ -205,7 +205,7 @@ def judged(host: Hosted, region: Region, listed: frozenset[str]) -> HostRow:
         raise Refused(f"host {host.host[:80]!r} {what}", where="hosts", hint=hint)
 
     if not HOST_NAME.fullmatch(host.host):
-        refuse("has a name that can't be used", "1 to 128 letters, digits, dots, hyphens and underscores")
+        refuse("has a name that can't be used", "1 to 63 small letters, digits, hyphens and dots")
     if listed and host.host not in listed:
         near = advice(host.host, sorted(listed)) if len(listed) <= MANY else f"{len(listed)} are named"
         hint = f"{near}; or add it to hosts in [fleet] of {region.path}, and  fencepost reload"
