@@ -115,6 +115,13 @@ class FleetRegion(RunningRegion):
         self.until(lambda: len(self.held()) == len(self.hosts), ready_s, "all hosts are held")
         return self
 
+    def __enter__(self) -> Self:
+        try:
+            return self.start()
+        except BaseException:
+            self.__exit__()
+            raise
+
     def __exit__(self, *_: object) -> None:
         self.stop()
         for host in list(self.agents):
