@@ -40,7 +40,7 @@ WITNESSES = {
 }
 """What must have happened for a fault's walk to mean anything."""
 LONG = ("the proof has the store's life",)
-"""Ways that are minutes long: 2.5 million states without the rule, and with it walked up to 6 million."""
+"""Ways that are minutes long: 2.5 million states without the rule; with it the test walks up to 6 million."""
 LONG_HOLDS = (
     *LONG,
     "a proof after the stamp",
