@@ -28,6 +28,7 @@ BENCHES = {
     "store_postgresql": "the PostgreSQL store: calls, plans of 10,000 rows, one change among many, a hundred planners",
     "fleet_store": "a million hosts' rows in SQLite and PostgreSQL: renewals, grants, take-over; etcd beside them",
     "fleet_agents": "10,000 hosts in one process: checks a CPU second, with and without something to write down",
+    "host_manager": "a million hosts in one manager: its cost, its decisions, and how soon another has taken over",
     "probing": "probing 10,000 targets each 10 s",
     "explorer": "the explorer: states a second, bytes a state",
     "admission": "admission: decisions a second, a million renewals, memory; 100,000 hosts at once",

@@ -21,6 +21,7 @@ PURE_MAY_IMPORT = {
     "base64",
     "binascii",
     "bisect",
+    "array",
     "collections",
     "copy",
     "dataclasses",

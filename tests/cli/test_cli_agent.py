@@ -7,6 +7,7 @@ import pytest
 
 from fencepost.cli.agent import AgentFlags, options_of
 from fencepost.cli.dev_agents import ManyFlags, run_agents
+from fencepost.cli.run import run
 from fencepost.ports import Misconfigured
 
 REGION = """
@@ -136,3 +137,27 @@ def test_many_hosts_are_refused_where_one_would_be_harmed(change: dict[str, obje
     usual |= {"state": None, "deaf": (), "slow": "", "servers": 64, "control": None, "config": None, "json": False}
     with pytest.raises(Misconfigured, match=what):
         run_agents(ManyFlags(**(usual | change)))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("role", "flags", "what"),
+    [
+        ("agent", {"shard": "1/4", "host": "h1", "zone": "a"}, "agent has no shard"),
+        ("planner", {"shard": "1/4"}, "planner has no shard"),
+        ("host-manager", {"zone": "a"}, "host-manager has no zone"),
+    ],
+)
+def test_a_flag_that_a_role_has_no_use_for_is_refused(
+    role: str, flags: dict[str, str], what: str, tmp_path: Path
+) -> None:
+    """Who gives it means something by it, and would believe that it was heard."""
+    config = region(tmp_path, '[fleet]\ndriver = "none"\n')
+    with pytest.raises(Misconfigured, match=what):
+        run(role, config=config, **flags)  # type: ignore[arg-type]
+
+
+def test_a_role_that_there_is_not_is_told_all_that_there_are(tmp_path: Path) -> None:
+    """Those of the fleet too."""
+    with pytest.raises(Misconfigured) as refused:
+        run("fleet-manager", config=region(tmp_path, ""))
+    assert all(role in refused.value.hint for role in ("planner", "network-manager", "host-manager", "agent"))

@@ -55,6 +55,7 @@ HOSTS = """\
  h1    a     held     1 of 4  -     1 s ago   192.0.2.1:7700
  h2    b     suspect  0 of 4  -     40 s ago  192.0.2.1:7700
  h3    b     lapsed   0 of 4  -     -         192.0.2.1:7700
+never calibrated: fencepost fleet calibrate  measures how many may be asked at once
 """
 INSTANCES = """\
 2 instances: 1 ready, 1 waiting
@@ -96,6 +97,15 @@ def test_an_empty_fleet_says_what_comes_next(api: FleetRegion) -> None:
     assert said == "nothing is launched; something is by  fencepost fleet launch web\n"
 
 
+def test_no_instance_of_a_kind_is_not_nothing_launched(api: FleetRegion) -> None:
+    """Who has just drained a host would read that everything is gone."""
+    fill(api)
+    assert api.call("fleet", "instances", "--host", "h2").stdout == "no instance at h2\n"
+    api.put(InstanceRow("web-dddd5555", "web", "ended", host="h3", why="terminated"))
+    said = api.call("fleet", "instances", "--pool", "web", "--host", "h3").stdout
+    assert said == "no instance of pool web at h3; 1 has ended (--all shows them)\n"
+
+
 def test_launch_says_names_and_key_and_is_the_same_with_that_key(api: FleetRegion) -> None:
     """A script that was interrupted runs again."""
     api.put(api.held("h1"))
@@ -121,14 +131,14 @@ def test_no_room_and_no_time_are_told_apart(api: FleetRegion) -> None:
     api.put(api.held("h1", room=10_000))
     code, document = api.json("fleet", "launch", "web", "--count", "1000", "--key", "k1")
     assert code == 0
-    done = api.call("fleet", "launch", "web", "--count", "1000", "--key", "k2")
+    done = api.call("fleet", "launch", "web", "--count", "100", "--key", "k2")
     assert done.returncode == 3
     assert re.fullmatch(
         r"error: the API at HOST:PORT: request limit exceeded: 1000 launches wait already\n"
-        r"  try      in \d+ s:  fencepost fleet launch web --count 1000 --key k2\n",
+        r"  try      in \d+ s:  fencepost fleet launch web --count 100 --key k2\n",
         told(done.stderr),
     )
-    code, document = api.json("fleet", "launch", "web", "--count", "1000", "--key", "k2")
+    code, document = api.json("fleet", "launch", "web", "--count", "100", "--key", "k2")
     assert (code, document["error"]["kind"]) == (3, "request limit exceeded")
     api.put(api.held("h1", room=1000))
     done = api.call("fleet", "launch", "web")

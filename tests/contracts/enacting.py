@@ -23,6 +23,7 @@ from fencepost.core.instant import SECOND
 from fencepost.core.record_set import NOTHING, content
 from fencepost.core.store import Plan, Row
 from fencepost.core.traffic.dns_enactor import DnsEnactor, EnactorSettings
+from fencepost.core.traffic.room import Room
 from fencepost.core.zone import Live
 from fencepost.ports import DnsPort
 from fencepost.roles.enactor import EnactorHands
@@ -87,10 +88,11 @@ def changed_by(message: bytes) -> set[str]:
 class Acting:
     """A store, and enactors made as they are asked for, each on a port of its own."""
 
-    def __init__(self, folder: Path, port: Callable[[], DnsPort], *, batch: int = 200) -> None:
+    def __init__(self, folder: Path, port: Callable[[], DnsPort], *, batch: int = 200, at_once: int = 1) -> None:
         self.folder = folder
         self.port = port
         self.batch = batch
+        self.at_once = at_once
         self.store = SqliteStore.open(folder / "store.db", create=True)
         self.condition = Condition()
         self.hands: list[EnactorHands] = []
@@ -124,7 +126,9 @@ class Acting:
         self._stack.push_async_callback(dns.close)
         file = LocalFile(self.folder / f"{len(self.hands)}.known")
         self._stack.callback(file.close)
-        settings = EnactorSettings(f"enactor/{len(self.hands)}", OWNER, batch=self.batch)
+        room = Room(endpoints=self.batch // self.at_once)
+        name = f"enactor/{len(self.hands)}"
+        settings = EnactorSettings(name, OWNER, batch=self.batch, room=room, at_once=self.at_once)
         self.hands.append(EnactorHands(settings, DOMAIN, dns, self.store, file))
         return self.hands[-1]
 
@@ -152,8 +156,8 @@ class Acting:
 class Enacting(Acting):
     """The same on a server, with a door before it."""
 
-    def __init__(self, served: Served, folder: Path, *, batch: int = 200) -> None:
-        super().__init__(folder, self._through_the_door, batch=batch)
+    def __init__(self, served: Served, folder: Path, *, batch: int = 200, at_once: int = 1) -> None:
+        super().__init__(folder, self._through_the_door, batch=batch, at_once=at_once)
         self.served = served
         self.timeout = 5 * SECOND
         self.door = Door(served.port)

@@ -125,6 +125,12 @@ class MadeUp(asyncio.DatagramProtocol):
         self.ixfr: list[str] | None = None
         self.asked: list[str] = []
         self.update_rcode = int(dns.rcode.NXRRSET)
+        self.update_rcodes: list[int] = []
+        """Those of the next UPDATEs, in the order in which they come; then ``update_rcode``."""
+        self.gather = 0
+        """So many UPDATEs are answered together, the last first; the first of them not at all, if ``ignores``."""
+        self.ignores = False
+        self._held: list[bytes] = []
         self.endless: tuple[int, float] | None = None
         """Records a message, and the seconds between two, of a transfer that never ends."""
         self.port = 0
@@ -158,9 +164,18 @@ class MadeUp(asyncio.DatagramProtocol):
                     await self._pour(question, writer)
                     continue
                 reply = self._answer(question)
-                writer.write(struct.pack(">H", len(reply)) + reply)
+                for each in self._in_turn(reply) if self.gather and question[2] >> 3 & 15 else [reply]:
+                    writer.write(struct.pack(">H", len(each)) + each)
         except (EOFError, OSError, asyncio.CancelledError):  # cancelled when a test ends
             writer.close()
+
+    def _in_turn(self, reply: bytes) -> list[bytes]:
+        """The answers that go out now, with this one, to an UPDATE."""
+        self._held.insert(0, reply)
+        if len(self._held) < self.gather:
+            return []
+        replies, self._held = self._held, []
+        return replies[:-1] if self.ignores else replies
 
     async def _pour(self, wire: bytes, writer: asyncio.StreamWriter) -> None:
         """Answer a question for a transfer without an end, signed."""
@@ -187,7 +202,8 @@ class MadeUp(asyncio.DatagramProtocol):
         reply = dns.message.make_response(query)
         if query.opcode() != 0:
             self.asked.append("UPDATE")
-            reply.set_rcode(dns.rcode.Rcode(self.update_rcode))
+            rcode = self.update_rcodes.pop(0) if self.update_rcodes else self.update_rcode
+            reply.set_rcode(dns.rcode.Rcode(rcode))
             return bytes(reply.to_wire())
         kind = dns.rdatatype.to_text(query.question[0].rdtype)
         self.asked.append(kind)

@@ -118,10 +118,10 @@ def test_an_addition_left_out_is_found_by_asking_too(stage: ServerStage, monkeyp
         assert await port.commit((change(port.live(NAME), 2, "192.0.2.2"),))
         monkeypatch.setattr(dns_rfc2136, "LOOK_UP_WORTH", -1)
 
-        async def lies(*_: object) -> int:
-            return 0
+        async def lies(*_: object) -> list[int]:
+            return [0]
 
-        monkeypatch.setattr(port._session, "update", lies)
+        monkeypatch.setattr(port._session, "updates", lies)
         with pytest.raises(Refused, match="wrote nothing"):
             await port.commit((change(port.live(NAME), 3, "192.0.2.3"),))
         assert port.live(NAME) == standing(NAME, 2, "192.0.2.2")

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from fencepost.adapters.dns_mirror import Mirror, OutOfStep
 from fencepost.adapters.dns_transfer import Transfer
 from fencepost.adapters.dns_update import pack_update
-from fencepost.adapters.dns_wire import Head, read_records, skip_question
+from fencepost.adapters.dns_wire import Head, read_records, run_data, skip_question
 from fencepost.core.dns_numbers import Malformed, join_strings
 from fencepost.core.fence import Marker
 from fencepost.core.names import marker_name
@@ -62,14 +62,14 @@ def messages(records: list[Record], size: int) -> list[bytes]:
     return found
 
 
-def feed(transfer: Transfer, stream: list[bytes]) -> bool:
-    """Feed a stream; whether it was complete, exactly at its end."""
+def feed(transfer: Transfer, stream: list[bytes], *, runs: bool = True) -> bool:
+    """Feed a stream; whether it was complete, exactly at its end. ``runs``: as the adapter reads it."""
     done = False
     for message in stream:
         head = Head(message)
         known: dict[int, bytes] = {}
         at = skip_question(message, head.counts[0], known)
-        found, _ = read_records(message, at, head.counts[1], known)
+        found, _ = read_records(message, at, head.counts[1], known, runs=runs)
         done = transfer.feed(message, found, known)
     return done
 
@@ -100,6 +100,34 @@ def test_whole_transfer(domain: tuple[Live, ...], size: int, backwards: bool) ->
     assert mirror.lives == expected(domain)
     assert set(changed) == set(mirror.lives)
     assert mirror.serial == 5
+
+
+@given(DOMAINS, st.integers(1, 40))
+@settings(max_examples=60, deadline=None)
+def test_runs_change_nothing(domain: tuple[Live, ...], size: int) -> None:
+    """Addresses taken a set at a time are those taken one by one, and no byte after them is lost."""
+    for message in messages([soa(5), *[record for live in domain for record in records_of(live)], soa(5)], size):
+        head, taken = Head(message), []
+        for runs in (False, True):
+            known: dict[int, bytes] = {}
+            found, end = read_records(message, skip_question(message, 0, known), head.counts[1], known, runs=runs)
+            assert end == len(message)
+            apart = []
+            for record in found:
+                many = record[1] in (1, 28)
+                data = run_data(message, record) if many else (message[record[3] : record[4]],)
+                apart += [(*record[:3], each) for each in data]
+            taken.append(apart)
+        assert taken[0] == taken[1]
+
+
+def test_a_wrong_length_is_no_run() -> None:
+    """An address of 20 bytes isn't two: the length on the wire counts."""
+    owner = b"\x01a\x00"
+    message = bytes(12) + owner + b"\x00\x01\x00\x01\x00\x00\x00\x3c\x00\x14" + bytes(20)
+    (record,), _ = read_records(message, 12, 1, {}, runs=True)
+    with pytest.raises(Malformed):
+        run_data(message, record)
 
 
 @given(DOMAINS, DOMAINS, st.integers(1, 9))

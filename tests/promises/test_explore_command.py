@@ -1,9 +1,11 @@
 """What ``fencepost explore`` is built on: results, told and as a document; bounds and mistakes."""
 
 import json
+from typing import Any
 
 import pytest
 
+from fencepost.explorer import fleet_command
 from fencepost.explorer.command import explore, named
 from fencepost.explorer.explore import ROUND, STUCK, Explorer
 from fencepost.explorer.graph import Graph
@@ -150,3 +152,32 @@ def test_named_sets_of_moves() -> None:
 def test_every_fault_has_a_meaning() -> None:
     """Stories and help texts say each in words."""
     assert set(MEANING) == set(Fault)
+
+
+def test_the_fleets_parts_are_explored_by_their_own_names() -> None:
+    """Leases and network states have faults and bounds of their own, and say what their goal is."""
+    (leases,) = fleet_command.explore("leases", moves=("cordon+crash",), time=1)
+    assert (leases.verdict, leases.states, leases.sometimes["cordoned"] > 0) == ("holds", 4_187, True)
+    assert leases.region == "1 lease manager, 1 host"
+    assert "lapsed" in leases.goal
+    (network,) = fleet_command.explore("network", moves=("none",))
+    assert (network.verdict, network.states) == ("holds", 4_178)
+
+
+@pytest.mark.parametrize(
+    ("part", "words", "said"),
+    [
+        ("leases", {"moves": ("crsh",)}, "did you mean 'crash'"),
+        ("leases", {"moves": ("record-emptied",)}, "unknown move"),
+        ("leases", {"managers": 3}, "from 1 to 2"),
+        ("leases", {"time": 13}, "from 0 to 12"),
+        ("network", {"time": 1}, "time is of leases only"),
+        ("network", {"most": 0}, "at least one state"),
+    ],
+)
+def test_what_a_part_of_the_fleet_has_not_is_refused(
+    part: fleet_command.Part, words: dict[str, Any], said: str
+) -> None:
+    """A move of DNS means nothing to a lease; and a bound that can't be explored is named."""
+    with pytest.raises(ValueError, match=said):
+        fleet_command.explore(part, **words)

@@ -122,6 +122,17 @@ def test_two_endpoints_share_a_transaction_and_keep_every_promise(faults: Faults
     assert enactors == 1 or result.sometimes["fenced"] > 0
 
 
+@pytest.mark.parametrize("faults", but(LARGE, *CLOCKS), ids=name_of)
+def test_transactions_under_way_at_once_keep_every_promise(faults: Faults) -> None:
+    """An enactor's write of each endpoint arrives by itself, in any order, anything in between; each move alone."""
+    enactors = 1 if len(faults) > 1 or faults in ((Fault.TORN,), (Fault.TORN_STORE,)) else 2
+    explored = Shape(enactors, 1, endpoints=2, budget=counted(faults, withdrawals=0), at_once=2)
+    result = Explorer(RegionModel(explored)).run()
+    holds(result, explored)
+    assert enactors == 1 or result.sometimes["refused beside another"] > 0
+    assert Fault.UNKNOWN not in faults or result.sometimes["answer lost beside another"] > 0
+
+
 def test_three_enactors_keep_every_promise() -> None:
     """One enactor a failure zone, as in production."""
     explored = shape(3, 1, ())

@@ -5,6 +5,8 @@ import errno
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from pathlib import Path
 
+import pytest
+
 from fencepost.core.capacity.host import HostMemory, HostSettings
 from fencepost.core.capacity.messages import (
     Answer,
@@ -18,9 +20,11 @@ from fencepost.core.capacity.messages import (
     ToHost,
 )
 from fencepost.core.capacity.token import Token
-from fencepost.ports import Unavailable
+from fencepost.ports import Misconfigured, Unavailable
 from fencepost.roles.fleet.agent import Agent
 from fencepost.roles.fleet.agent_memory import MemoryFile
+from fencepost.roles.fleet.agent_server import AgentServer
+from fencepost.roles.fleet.wire import Wire
 
 T = Token(1, 1, 1)
 
@@ -215,3 +219,15 @@ def test_what_may_have_started_is_stopped_and_down(tmp_path: Path) -> None:
         assert scene.hands.runs == {"web-2.1"}
 
     played(tmp_path, play)
+
+
+def test_an_address_of_another_machine_is_told_apart_from_a_port_that_is_taken(tmp_path: Path) -> None:
+    """Another port would help nothing (192.0.2.0/24 is nobody's, RFC 5737)."""
+
+    async def story() -> None:
+        hands = Agent(HostSettings("h1", fresh_for=1), MemoryFile(tmp_path, "h1"), Hands())
+        with pytest.raises(Misconfigured) as refused:
+            await AgentServer(Wire(bytes(32)), hands).start("192.0.2.1", 7700)
+        assert refused.value.hint == "write an address of this machine (ip address lists them)"
+
+    asyncio.run(story())

@@ -57,6 +57,10 @@ def test_the_same_key_gives_the_same_instances() -> None:
         for row in (await api.instances()).values():
             await api.put(attempts.placed(row, held("h1"), "")[1])
         assert await launched(api, count=2) == (202, first)
+        assert [row.text for row in api.history] == [
+            "fleet: launch of 2 (key k1)",
+            "fleet: launch of 2 asked for again (key k1)",
+        ]
         api.api = api.fresh()
         assert await launched(api, count=2) == (202, first)
         assert len(await api.instances()) == 2

@@ -17,7 +17,8 @@ from fencepost.core.store import Plan, Row
 from fencepost.core.traffic.dns_enactor import EnactorSettings
 from fencepost.core.zone import Live
 from fencepost.ports import HistoryRow
-from fencepost.roles.enactor import empty_for, nth, run_enactor
+from fencepost.roles.enactor import run_enactor
+from fencepost.roles.healed import empty_for, nth
 from fencepost.roles.loop import Condition
 from fencepost.world.reference_dns import ReferenceDns, ReferenceDomain
 from fencepost.world.reference_store import ReferenceStore

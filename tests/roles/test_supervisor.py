@@ -6,6 +6,7 @@ import os
 import signal
 from collections.abc import Callable
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
@@ -110,14 +111,14 @@ def test_nothing_of_a_file_that_could_not_be_written_is_left_lying_about(
 ) -> None:
     """A full disk makes an empty file of it."""
 
-    def full(path: Path, body: bytes) -> int:
+    def full(path: Path, mode: str) -> NoReturn:
         path.touch()
-        raise OSError(errno.ENOSPC, f"{len(body)} bytes: {os.strerror(errno.ENOSPC)}")
+        raise OSError(errno.ENOSPC, f"{mode}: {os.strerror(errno.ENOSPC)}")
 
     supervisor = region.supervisor
     try:
         with monkeypatch.context() as patch:
-            patch.setattr(Path, "write_bytes", full)
+            patch.setattr(Path, "open", full)
             supervisor.go_on()
         assert not list(tmp_path.iterdir())
         region.later()

@@ -122,7 +122,7 @@ REFUSED = [
     (("[fleet]", '[fleet]\nhosts = ["h1", "h1"]'), '8: hosts: "h1" is there twice'),
     (
         ("[fleet]", '[fleet]\nhosts = ["h 1"]'),
-        '8: hosts: "h 1" must be 1 to 128 letters, digits, dots, hyphens and underscores',
+        '8: hosts: "h 1" must be 1 to 63 small letters, digits, hyphens and dots',
     ),
     (
         ("[fleet]", '[fleet]\nrenew = "0s"'),

@@ -9,7 +9,8 @@ from fencepost.simulator.command import simulate
 from fencepost.simulator.result import PARTNERS, SimulationResult, tell
 from fencepost.simulator.scenarios import SCENARIOS
 from fencepost.simulator.schedule import APART, KINDS, TAKES_MARKER, Upset, spaced
-from fencepost.simulator.simulate import Simulation, Walked
+from fencepost.simulator.simulate import Simulation
+from fencepost.simulator.walked import Walked
 
 SEEDS = 50
 AT_ONCE = 10

@@ -287,7 +287,7 @@ class CloudDns:
                 values = held.data()
                 odd += [f"{kind} of another kind"] if values is None else []
                 for data in values or ():
-                    parts.add(_TYPES[kind], held.ttl, data)
+                    parts.add(_TYPES[kind], held.ttl, [data])
         self._mirror.put(name, parts)
         if odd:
             live = self.live(name)

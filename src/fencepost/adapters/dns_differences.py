@@ -7,14 +7,13 @@ nothing is kept between two questions.
 """
 
 import ipaddress
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 
 from fencepost.adapters.dns_mirror import Mirror
 from fencepost.adapters.dns_rfc2136 import Rfc2136Settings
 from fencepost.adapters.dns_session import NotOffered, Session
 from fencepost.adapters.dns_signature import Signer
 from fencepost.adapters.dns_transfer import State, Transfer
-from fencepost.adapters.dns_wire import Record
 from fencepost.core.differences import Difference, Records
 from fencepost.core.dns_numbers import AAAA, TXT, A, Malformed, split_strings
 from fencepost.core.instant import SECOND
@@ -45,14 +44,11 @@ class Differences(Transfer):
     def _begin_whole(self) -> None:
         raise NotOffered
 
-    def _change(self, message: bytes, record: Record, known: dict[int, bytes]) -> None:  # noqa: ARG002  names in data
-        owner, rtype, ttl, start, end = record
-        if rtype not in (A, AAAA, TXT) or not self._from.wanted(owner, rtype):
-            return
-        name = self._from.endpoint(owner)
+    def _change(self, owner: bytes, rtype: int, ttl: int, data: Sequence[bytes]) -> None:
+        name = self._endpoint(owner) if rtype in (A, AAAA, TXT) else None
         if name in self.found:
             gone, come = self._version.setdefault(name, ([], []))
-            (gone if self._state is State.REMOVED else come).append((rtype, ttl, message[start:end]))
+            (gone if self._state is State.REMOVED else come).extend((rtype, ttl, each) for each in data)
 
 
 def _records(found: list[tuple[int, int, bytes]]) -> Records:

@@ -16,14 +16,14 @@ changes at such a name puts the endpoint's Live together anew. An endpoint witho
 
 import re
 import socket
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from ipaddress import IPv6Address
 
 from msgspec.structs import replace
 
 from fencepost.core.dns_numbers import AAAA, CNAME, NS, SRV, TXT, A, Malformed, join_strings, split_strings
 from fencepost.core.fence import Foreign, Marker
-from fencepost.core.names import MARKER_LABEL, WILDCARD_LABEL, normalise
+from fencepost.core.names import MARKER_LABEL, NAME_MAX, WILDCARD_LABEL, normalise
 from fencepost.core.service import Host, Pointer, Service, claimed, concerned, endpoint_beside, label_of
 from fencepost.core.zone import Live
 
@@ -31,6 +31,10 @@ _TYPES = frozenset((A, AAAA, TXT, CNAME, NS))
 _TYPE_NAMES = {CNAME: "CNAME", NS: "NS"}
 _MARKER = b"\x0a" + MARKER_LABEL.encode()
 _WILDCARD = b"\x09" + WILDCARD_LABEL.encode()
+_TURNED = (_MARKER, _WILDCARD, b"\x01*")
+"""Below the marker's label these stand for something else than alone (or for nothing)."""
+_NOTHING = Live("")
+_LABEL = re.compile(rb"[a-z0-9_-]+|\*")
 _CACHED_MAX = 4096
 _ODD = re.compile(rb"[^a-z0-9_*-]")
 _ESCAPE = re.compile(rb"\\([0-9]{3})")
@@ -55,33 +59,39 @@ class Parts:
         self.ttl_aaaa = 0
         self.ttl_srv = 0
 
-    def add(self, rtype: int, ttl: int, data: bytes) -> None:
-        """One more record; one that stands already only brings its TTL (RFC 2181 section 5)."""
+    def add(self, rtype: int, ttl: int, records: Sequence[bytes]) -> None:
+        """More records of one type; one that stands already only brings its TTL (RFC 2181 section 5)."""
         if rtype == A:
             self.ttl_a = ttl
-            _put(self.a, data)
         elif rtype == AAAA:
             self.ttl_aaaa = ttl
-            _put(self.aaaa, data)
-        elif rtype == TXT:
-            _put(self.txt, data)
         elif rtype == SRV:
             self.ttl_srv = ttl
-            _put(self.srv, data)
-        elif (rtype, data) not in self.other:
-            self.other.append((rtype, data))
+        elif rtype in _TYPE_NAMES:
+            self.other += [(rtype, data) for data in dict.fromkeys(records) if (rtype, data) not in self.other]
+            return
+        stands = self._of(rtype)
+        if stands:
+            stands += [data for data in dict.fromkeys(records) if data not in stands]
+        else:
+            stands += records if len(records) == 1 else dict.fromkeys(records)
 
-    def remove(self, rtype: int, data: bytes) -> None:
-        """One record less. Raises :class:`OutOfStep` if it wasn't there."""
+    def remove(self, rtype: int, records: Sequence[bytes]) -> None:
+        """Records of one type less. Raises :class:`OutOfStep` if one wasn't there."""
         try:
             if rtype in _TYPE_NAMES:
-                self.other.remove((rtype, data))
-            elif rtype == SRV:
-                self.srv.remove(data)
-            else:
-                (self.a if rtype == A else self.aaaa if rtype == AAAA else self.txt).remove(data)
+                for data in records:
+                    self.other.remove((rtype, data))
+                return
+            stands = self._of(rtype)
+            for data in records:
+                stands.remove(data)
         except ValueError:
             raise OutOfStep from None
+
+    def _of(self, rtype: int) -> list[bytes]:
+        """The list that holds records of a type."""
+        return self.a if rtype == A else self.aaaa if rtype == AAAA else self.srv if rtype == SRV else self.txt
 
 
 class Mirror:
@@ -99,6 +109,7 @@ class Mirror:
         self._others: dict[str, tuple[tuple[int, bytes], ...]] = {}
         self._suffix = b"".join(bytes((len(label),)) + label.encode() for label in domain.split(".")) + b"\0"
         self._words: dict[str, str] = {}
+        self._markers: dict[bytes, Marker] = {}
         self._texts: dict[tuple[bytes, ...], tuple[str, ...]] = {}
 
     def wanted(self, owner: bytes, rtype: int) -> bool:
@@ -123,6 +134,8 @@ class Mirror:
         if not owner.endswith(self._suffix):
             return None
         head = owner[: -len(self._suffix)]
+        if head and head[0] == len(head) - 1 and _LABEL.fullmatch(head, 1) and len(owner) <= NAME_MAX + 2:
+            return f"{head[1:].decode()}.{self.domain}"  # as most names are: one label below the domain, and plain
         labels, at = [], 0
         while at < len(head):
             end = at + 1 + head[at]
@@ -139,8 +152,15 @@ class Mirror:
         except ValueError:
             return None
 
-    def take(self, owner: bytes, records: Iterable[tuple[int, int, bytes]]) -> None:
-        """Add the records (type, TTL, data) of one owner to what the mirror holds: a piece of a whole transfer."""
+    @staticmethod
+    def together(one: bytes, other: bytes) -> bool:
+        """Whether two owners are surely an endpoint's and its marker's. False says nothing."""
+        if one.startswith(_MARKER):
+            one, other = other, one
+        return other.startswith(_MARKER) and other[len(_MARKER) :] == one and not one.startswith(_TURNED)
+
+    def take(self, owner: bytes, records: Iterable[tuple[int, int, Sequence[bytes]]]) -> None:
+        """Add records (type, TTL, data of each) of one owner to what the mirror holds: a piece of a whole transfer."""
         name = self.endpoint(owner)
         if name is None:
             return
@@ -157,7 +177,10 @@ class Mirror:
 
     def parts(self, name: str) -> Parts:
         """What stands at an endpoint, taken apart."""
-        live, parts = self.lives.get(name) or Live(name), Parts()
+        live, parts = self.lives.get(name), Parts()
+        if live is None and not self.services and not self._others:
+            return parts
+        live = live or _NOTHING
         if isinstance(live.marker, Marker):
             parts.txt = [join_strings(live.marker.encode())]
         elif live.marker is not None:
@@ -180,19 +203,21 @@ class Mirror:
         before = self.lives.get(name)
         marker = self._marker(parts.txt)
         a, aaaa = self._addresses(parts.a, four=True), self._addresses(parts.aaaa, four=False)
-        other = tuple(sorted({_TYPE_NAMES[rtype] for rtype, _ in parts.other}))
-        self._uneven.pop(name, None)
-        self._others.pop(name, None)
+        other = tuple(sorted({_TYPE_NAMES[rtype] for rtype, _ in parts.other})) if parts.other else ()
+        if self._uneven or self._others:
+            self._uneven.pop(name, None)
+            self._others.pop(name, None)
         if parts.other:
             self._others[name] = tuple(parts.other)
         live = self._with_beside(self._even(name, marker, a, aaaa, parts, other))
-        if live == Live(name):
+        nothing = marker is None and not a and not aaaa and not other and live == Live(name)
+        if nothing:
             self.lives.pop(name, None)
         else:
             self.lives[name] = live
         if name.startswith(("_", "a-", "aaaa-")) and (endpoint := endpoint_beside(name)) is not None:
             self._stands_beside(endpoint, name[: -len(endpoint) - 1], parts, other)
-        return live != (before or Live(name))
+        return not nothing if before is None else live != before
 
     def _even(
         self,
@@ -259,37 +284,44 @@ class Mirror:
         if not records:
             return None
         if len(records) == 1:
-            found = self._parsed(split_strings(records[0]))
+            found = self._parsed(records[0])
             if found is not None:
                 return found
         raw = tuple(sorted(split_strings(record) for record in records))
         owners = [found.owner for strings in raw if (found := Marker.parse(strings)) and found.owner != self.owner]
         return Foreign(owners[0] if owners else "", raw)
 
-    def _parsed(self, strings: tuple[bytes, ...]) -> Marker | None:
-        """The marker, with the words that thousands share kept once."""
-        found = Marker.parse(strings)
+    def _parsed(self, record: bytes) -> Marker | None:
+        """The marker in a record. Endpoints of one plan and pool share one; of others, at least the words."""
+        made = self._markers.get(record)
+        if made is not None:
+            return made
+        found = Marker.parse(split_strings(record))
         if found is None:
             return None
         words = self._words
         if len(words) > _CACHED_MAX:
             words.clear()
-        return Marker(
+        made = Marker(
             words.setdefault(found.owner, found.owner), words.setdefault(found.store, found.store), found.generation,
             found.digest, found.writes, found.hold, found.content,
         )  # fmt: skip
+        if len(self._markers) > _CACHED_MAX:
+            self._markers.clear()
+        self._markers[record] = made
+        return made
 
     def _addresses(self, packed: list[bytes], *, four: bool) -> tuple[str, ...]:
         """Canonical text in numeric order. Endpoints of one pool share one tuple."""
         if not packed:
             return ()
-        packed.sort()
         key = tuple(packed)
         found = self._texts.get(key)
         if found is None:
-            found = tuple([_text(data, 4 if four else 16) for data in packed])
+            ordered = tuple(sorted(packed))
+            found = self._texts.get(ordered) or tuple([_text(data, 4 if four else 16) for data in ordered])
             if len(self._texts) < _CACHED_MAX:
-                self._texts[key] = found
+                self._texts[key] = self._texts[ordered] = found
         return found
 
 

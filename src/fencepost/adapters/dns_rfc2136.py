@@ -9,7 +9,7 @@ address added beside a CNAME and adds nothing. So :meth:`Rfc2136Dns.commit` read
 transfer over the same connection, before it says True; the mirror then holds what was written, and the next read costs
 one UDP question. If the reading back fails, the outcome counts as unknown, like any lost answer. From a server without
 incremental transfers (PowerDNS on a database) that would cost a whole read a write; there the names written are asked
-for one by one, if the serial rose by just one since the mirror was read: that one was ours. What others write still
+for one by one, if the serial rose by no more since the mirror was read than what we sent. What others write still
 costs a whole read each: a reason to take another server for a large domain. So does a write of an endpoint with SRV
 records: whether those that went are gone can't be asked where a wildcard would answer.
 
@@ -21,7 +21,7 @@ with everything it required, makes the next read a whole one.
 import asyncio
 import contextlib
 import secrets
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 
 from msgspec import Struct
 
@@ -91,6 +91,7 @@ class Rfc2136Dns:
         self._mirror = Mirror(settings.domain, settings.owner)
         self._changed: dict[str, None] = {}
         self._doubted = False
+        self._is_back = False  # whether the last thing the mirror took was what a commit of ours left behind
         self._whole_only = False  # whether the last incremental transfer asked for was answered with everything
         self._busy = asyncio.Lock()
         self.last_refusal = ""
@@ -130,9 +131,17 @@ class Rfc2136Dns:
                 await self._catch_up()
             elif self._doubted:
                 await self._transfer(whole=True)
-            self._doubted = False
+            self._doubted = self._is_back = False
             changed, self._changed = self._changed, {}
             return tuple(changed)
+
+    def read_back(self) -> Collection[str] | None:
+        """See :class:`~fencepost.ports.ReadingBack`."""
+        if self._doubted or not self._is_back:
+            return None
+        self._is_back = False
+        changed, self._changed = self._changed, {}
+        return tuple(changed)
 
     def live(self, name: str) -> Live:
         """What the mirror holds at an endpoint."""
@@ -144,24 +153,72 @@ class Rfc2136Dns:
 
     async def commit(self, batch: Batch) -> bool:
         """One UPDATE, all or nothing, read back; False if something wasn't as a change had seen it."""
-        domain = self._settings.domain
-        refuse_unlawful(domain, batch)
         if not batch:
             return True
+        (outcome,) = await self.commit_each((batch,))
+        if isinstance(outcome, PortError):
+            raise outcome
+        return outcome
+
+    async def commit_each(self, batches: Sequence[Batch]) -> Sequence[bool | PortError]:
+        """An UPDATE for each, all sent before the first is answered, and all read back together.
+
+        See :class:`~fencepost.ports.Pipelining`.
+        """
         async with self._busy:
-            doing = f"UPDATE of {domain}: {_told(batch)}"
-            message = pack_update(secrets.randbelow(65536), domain, batch)
-            rcode = await self._session.update(message, doing)
-            self.last_refusal = rcode_name(rcode) if rcode != NOERROR else ""
-            if rcode in CHANGED:
-                self._doubted = all(exact(self.live(change.name), change) for change in batch)
-                return False
-            if rcode != NOERROR:
-                raise await self._refusal(rcode, batch, doing)
-            await self._read_back(batch)
+            self._is_back = False
+            outcomes = await self._send(batches)
+            self.last_refusal = next((rcode_name(each) for each in outcomes if isinstance(each, int) and each), "")
+            applied = [at for at, outcome in enumerate(outcomes) if outcome == NOERROR]
+            found: list[bool | PortError] = []
+            unread: PortError | None = None
+            if applied:
+                try:
+                    await self._read_back([change for at in applied for change in batches[at]], len(applied))
+                    self._is_back = True
+                except PortError as error:
+                    unread = error
+            for batch, outcome in zip(batches, outcomes, strict=True):
+                found.append(unread if unread and outcome == NOERROR else await self._became(batch, outcome))
+            return found
+
+    async def _send(self, batches: Sequence[Batch]) -> Sequence[int | PortError]:
+        """The response code of each batch's UPDATE, or why there is none."""
+        domain, first = self._settings.domain, secrets.randbelow(65536 - len(batches))
+        outcomes: dict[int, int | PortError] = {}
+        messages: dict[int, bytes] = {}
+        for at, batch in enumerate(batches):
+            try:
+                refuse_unlawful(domain, batch)
+                messages[at] = pack_update(first + at, domain, batch)
+            except PortError as error:
+                outcomes[at] = error
+        if messages:
+            answers = await self._session.updates(
+                list(messages.values()), [self._doing(batches[at]) for at in messages]
+            )
+            outcomes |= zip(messages, answers, strict=True)
+        return [outcomes[at] for at in range(len(batches))]
+
+    async def _became(self, batch: Batch, outcome: int | PortError) -> bool | PortError:
+        """What became of a batch by its UPDATE's response code, now that the mirror has been read on."""
+        if isinstance(outcome, PortError):
+            return outcome
+        doing = self._doing(batch)
+        if outcome in CHANGED:
+            self._doubted = self._doubted or all(exact(self.live(change.name), change) for change in batch)
+            return False
+        if outcome != NOERROR:
+            return await self._refusal(outcome, batch, doing)
+        try:
             for change in batch:
                 _check_written(self.live(change.name), change, doing)
-            return True
+        except PortError as error:
+            return error
+        return True
+
+    def _doing(self, batch: Batch) -> str:
+        return f"UPDATE of {self._settings.domain}: {_told(batch)}"
 
     async def remove(self, seen: Live) -> bool:
         """Delete marker and addresses wholly, as exact as a commit: for scratch names."""
@@ -221,8 +278,8 @@ class Rfc2136Dns:
             )
         return await self._session.complaint(rcode, doing, standing)
 
-    async def _read_back(self, batch: Batch) -> None:
-        """Read what a batch left behind, the cheaper way."""
+    async def _read_back(self, batch: Sequence[Change], updates: int) -> None:
+        """Read what so many updates left behind, the cheaper way."""
         names = {change.name: None for change in batch}
         # Where nothing is left at a name, a wildcard may answer for it: absence can't be asked for.
         asked = not any(change.content.empty or change.content.srv or claimed(change.seen.marker) for change in batch)
@@ -234,7 +291,8 @@ class Rfc2136Dns:
         if answers is None:
             await self._catch_up()
             return
-        if await self._session.serial() != (self._mirror.serial + 1) & 0xFFFFFFFF:
+        serial = (self._mirror.serial + updates) & 0xFFFFFFFF
+        if await self._session.serial() != serial:
             await self._catch_up()  # others wrote too, before us or between two of our questions
             return
         for at, name in enumerate(names):
@@ -242,11 +300,11 @@ class Rfc2136Dns:
             if name[0] == "_":
                 parts.srv = self._mirror.parts(name).srv  # not asked for, and none of ours
             for rtype, ttl, data in (record for answer in answers[3 * at : 3 * at + 3] for record in answer):
-                parts.add(rtype, ttl, data)
+                parts.add(rtype, ttl, [data])
             if self._mirror.put(name, parts):
                 self._changed[name] = None
         self._changed.update(dict.fromkeys(self._mirror.also_changed()))
-        self._mirror.serial = (self._mirror.serial + 1) & 0xFFFFFFFF
+        self._mirror.serial = serial
 
     async def _catch_up(self) -> None:
         """Read what changed, or everything if that can't be had."""

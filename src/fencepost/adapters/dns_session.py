@@ -69,14 +69,14 @@ class _Reply:
 
     __slots__ = ("head", "known", "message", "records", "signed")
 
-    def __init__(self, message: bytes, request: bytes, verifier: Verifier) -> None:
+    def __init__(self, message: bytes, request: bytes, verifier: Verifier, *, runs: bool = False) -> None:
         self.message = message
         self.head = Head(message)
         if not self.head.reply or message[:2] != request[:2] or self.head.opcode != request[2] >> 3 & 15:
             raise Malformed("it answers another question")
         self.known: dict[int, bytes] = {}
         at = skip_question(message, self.head.counts[0], self.known)
-        self.records, at = read_records(message, at, self.head.counts[1], self.known)
+        self.records, at = read_records(message, at, self.head.counts[1], self.known, runs=runs)
         self.signed = verifier.check(message, self.head, at, self.known)
 
 
@@ -255,15 +255,65 @@ class Session:
         return [records for records in found if records is not None]
 
     async def update(self, message: bytes, doing: str) -> int:
-        """Send an update, once; its response code. Raises ``Unavailable`` when the outcome is unknown.
+        """Send an update, once; its response code. Raises ``Unavailable`` when the outcome is unknown."""
+        (outcome,) = await self.updates([message], [doing])
+        if isinstance(outcome, PortError):
+            raise outcome
+        return outcome
+
+    async def updates(self, messages: Sequence[bytes], doing: Sequence[str]) -> list[int | PortError]:
+        """Send updates with different ids, each once, before the first is answered (RFC 7766 section 6.2.1.1).
+
+        For each, answered in any order, its response code, or the exception: ``Unavailable`` for an unknown outcome.
+        """
+        found: list[int | PortError] = []
+        signed = [self._signer.sign(message) for message in messages]
+        answers: dict[bytes, bytes] = {}
+        lost: PortError | None = None
+        try:
+            with self._explained(doing[0]):
+                await self._ask_each([message for message, _ in signed if len(message) <= MESSAGE_MAX], answers)
+        except PortError as error:
+            lost = error
+        for (message, mac), told in zip(signed, doing, strict=True):
+            answer = answers.get(message[:2])
+            try:
+                if len(message) > MESSAGE_MAX:
+                    size = f"the update takes {len(message):,} bytes; a message holds {MESSAGE_MAX:,}"
+                    found.append(Refused(size, where=told))
+                elif answer is None and lost is not None:
+                    found.append(lost)
+                else:
+                    found.append(await self._updated(answer or b"", message, mac, told))
+            except PortError as error:
+                found.append(error)
+        return found
+
+    async def _ask_each(self, signed: Sequence[bytes], answers: dict[bytes, bytes]) -> None:
+        """Messages over TCP, and their answers by id; what came before a failure is among them."""
+        connection, _ = await self._link.connection()
+        wanted = {message[:2] for message in signed}
+        try:
+            for message in signed:
+                connection.put(message)
+            while wanted:
+                async with asyncio.timeout(self._timeout_s):
+                    answer = await connection.receive()
+                if answer[:2] not in wanted:
+                    raise Malformed("it answers another question")
+                wanted.remove(answer[:2])
+                answers[answer[:2]] = answer
+            self._link.keep(connection)
+        finally:
+            if wanted:
+                self._link.drop()
+
+    async def _updated(self, answer: bytes, signed: bytes, mac: bytes, doing: str) -> int:
+        """The response code in an update's answer.
 
         An error needs no signature to be believed; success, and "changed", do.
         """
-        signed, mac = self._signer.sign(message)
-        if len(signed) > MESSAGE_MAX:
-            raise Refused(f"the update takes {len(signed):,} bytes; a message holds {MESSAGE_MAX:,}", where=doing)
         with self._explained(doing):
-            answer = await self._ask_stream(signed, again=False)
             try:
                 reply = _Reply(answer, signed, Verifier(self._signer, mac))
             except SignatureError as error:
@@ -313,7 +363,7 @@ class Session:
         connection, _ = await self._link.connection()
         first = True
         while True:
-            reply = _Reply(message, signed, verifier)
+            reply = _Reply(message, signed, verifier, runs=True)
             incremental = doing.startswith("IXFR")
             if incremental and first and reply.head.rcode != NOERROR:
                 raise NotOffered

@@ -1,4 +1,5 @@
-"""TSIG on messages that are bytes (RFC 8945): dnspython computes, this module finds and places the record.
+"""TSIG on messages that are bytes (RFC 8945): this module finds and places the record and verifies what is as usual,
+our key, no error, the time right; dnspython has the algorithms, and says what is the matter with whatever is odd.
 
 A signature covers the message's bytes as sent, so nothing needs to be parsed to be verified, except where the TSIG
 record starts: it is the last of the additional section. In a transfer the first and the last message must be signed,
@@ -11,7 +12,7 @@ sent it; it is believed, since all that it can do is to make us complain. An uns
 
 import base64
 import time
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import dns.exception
 import dns.name
@@ -66,32 +67,35 @@ class Signer:
         self._key = dns.tsig.Key(dns.name.from_text(name), raw, dns.name.from_text(algorithm))
         if self._key.algorithm not in dns.tsig.mac_sizes or self._key.algorithm == dns.tsig.GSS_TSIG:
             raise ValueError(f"unknown TSIG algorithm {algorithm}")
-        self._owner = self._key.name.to_wire() or b""
+        # RFC 8945 section 4.2: the record up to its data; section 4.3.3: what is digested beside message and times.
+        self._head = (self._key.name.to_wire() or b"") + b"\x00\xfa\x00\xff\x00\x00\x00\x00"
+        self._algorithm = self._key.algorithm.to_wire() or b""
+        self._digested = self._key.name.to_digestable() + b"\x00\xff\x00\x00\x00\x00"
+        self._digested += self._key.algorithm.to_digestable()
 
     def sign(self, message: bytes, *, request_mac: bytes = b"") -> tuple[bytes, bytes]:
         """The message with its TSIG record, and the signature that its answer's signature will cover.
 
         ``request_mac`` is the request's, when an answer is signed.
         """
-        now = now_s()
-        original = int.from_bytes(message[:2], "big")
-        blank = dns.rdtypes.ANY.TSIG.TSIG(  # type: ignore[no-untyped-call]
-            dns.rdataclass.ANY, dns.rdatatype.TSIG, self._key.algorithm, now, FUDGE_S, b"", original, 0, b""
-        )
-        signed, _ = dns.tsig.sign(  # type: ignore[no-untyped-call]
-            message, self._key, blank, now, request_mac or None
-        )
-        data: bytes = signed.to_wire()
+        times = now_s().to_bytes(6, "big") + FUDGE_S.to_bytes(2, "big")
+        context = self._begun(request_mac)
+        context.update(message)
+        context.update(self._digested + times + b"\x00\x00\x00\x00")
+        mac: bytes = context.sign()
+        data = self._algorithm + times + len(mac).to_bytes(2, "big") + mac + message[:2] + b"\x00\x00\x00\x00"
         count = (int.from_bytes(message[10:12], "big") + 1).to_bytes(2, "big")
-        record = self._owner + b"\x00\xfa\x00\xff\x00\x00\x00\x00" + len(data).to_bytes(2, "big") + data
-        return message[:10] + count + message[12:] + record, bytes(signed.mac)
+        return message[:10] + count + message[12:] + self._head + len(data).to_bytes(2, "big") + data, mac
 
     def validate(self, message: bytes, start: int, mac: bytes, context: object, *, several: bool) -> _Verified:
         """Verify the TSIG record at ``start``; the context that the next message of a stream continues, and its MAC.
 
         Raises :class:`SignatureError` or :class:`Unverified`.
         """
+        found = self._usual(message, start)
         try:
+            if found is not None:
+                return self._verified(message, start, mac, context if several else None, found, several=several)
             owner, used = dns.name.from_wire(message, start)
             data = start + used + 10
             rdata = dns.rdata.from_wire(dns.rdataclass.ANY, dns.rdatatype.TSIG, message, data, len(message) - data)
@@ -106,6 +110,52 @@ class Signer:
         except (dns.exception.DNSException, ValueError) as error:
             raise Unverified(f"its signature doesn't verify ({type(error).__name__})") from error
         return context, rdata.mac
+
+    def _usual(self, message: bytes, start: int) -> tuple[bytes, bytes, bytes] | None:
+        """Time with fudge, MAC and original id of a TSIG record by our key, without an error, made about now.
+
+        None for any other: dnspython is to say what is the matter with it. One that isn't counted among the additional
+        records (section 5.1 wants it there) is such another.
+        """
+        at = start + len(self._head) + 2
+        times = at + len(self._algorithm)
+        if message[start : at - 2] != self._head or message[at:times] != self._algorithm:
+            return None
+        size = int.from_bytes(message[times + 8 : times + 10], "big")
+        end = times + 10 + size
+        if (
+            end + 6 != len(message)
+            or int.from_bytes(message[at - 2 : at], "big") != end + 6 - at
+            or message[end + 2 :] != b"\x00\x00\x00\x00"
+            or message[10:12] == b"\x00\x00"
+        ):
+            return None
+        ahead = now_s() - int.from_bytes(message[times : times + 6], "big")
+        if abs(ahead) > int.from_bytes(message[times + 6 : times + 8], "big"):
+            return None
+        return message[times : times + 8], message[times + 10 : end], message[end : end + 2]
+
+    def _verified(
+        self, message: bytes, start: int, mac: bytes, context: Any, found: tuple[bytes, bytes, bytes], *, several: bool
+    ) -> _Verified:
+        """:meth:`validate` for a usual record. Raises ``dns.tsig.BadSignature``."""
+        times, signature, original = found
+        first = context is None
+        if first:
+            context = self._begun(mac)
+        count = (int.from_bytes(message[10:12], "big") - 1).to_bytes(2, "big")
+        context.update(original + message[2:10] + count)
+        context.update(memoryview(message)[12:start])
+        context.update(self._digested + times + b"\x00\x00\x00\x00" if first else times)
+        context.verify(signature)
+        return self._begun(signature) if several else None, signature
+
+    def _begun(self, mac: bytes) -> Any:
+        """A digest that begins with the signature before, if there is one (RFC 8945 section 4.3.1)."""
+        context = dns.tsig.get_context(self._key)  # type: ignore[no-untyped-call]
+        if mac:
+            context.update(len(mac).to_bytes(2, "big") + mac)
+        return context
 
 
 def _ahead(rdata: dns.rdtypes.ANY.TSIG.TSIG) -> int | None:

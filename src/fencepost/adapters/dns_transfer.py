@@ -11,17 +11,17 @@ started from: a whole transfer fills a new one, an incremental one a table of ta
 its beginning for the domain would delete the rest (external-dns #2071).
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from enum import Enum, auto
 
 from fencepost.adapters.dns_mirror import Mirror, Parts
-from fencepost.adapters.dns_wire import Record, read_name, soa_serial
+from fencepost.adapters.dns_wire import Record, read_name, run_data, soa_serial
 from fencepost.core.dns_numbers import AAAA, CNAME, NS, SOA, SRV, TXT, A, Malformed, split_strings
 
 RECORDS_MAX = 5_000_000
 """Records in one transfer: many times the largest domain that is promised (300,000), and they fit in memory."""
 
-_SIZES = {A: 4, AAAA: 16}
+_ADDRESSES = frozenset((A, AAAA))
 _NAMED = {CNAME: 0, NS: 0, SRV: 6}
 """Types whose data end in a name, and the bytes before it. Old servers compress SRV's (RFC 2782 forbids it)."""
 
@@ -35,6 +35,9 @@ class State(Enum):
     REMOVED = auto()
     ADDED = auto()
     DONE = auto()
+
+
+_WITHIN = (State.REMOVED, State.ADDED)
 
 
 class Transfer:
@@ -51,23 +54,25 @@ class Transfer:
         self._newest = -1
         self._records = 0
         self._owner = b""
-        self._group: list[tuple[int, int, bytes]] = []
+        self._group: list[tuple[int, int, Sequence[bytes]]] = []
         self._named: tuple[bytes, str | None] = (b"", None)  # the last owner, and its endpoint
         self.stale = False
         """Whether the server says that it holds nothing newer, though its serial isn't ours (it was set back)."""
 
     def feed(self, message: bytes, records: list[Record], known: dict[int, bytes]) -> bool:
-        """Take the answer section of the next message; whether the transfer is complete.
+        """Take the answer section of the next message, runs of addresses taken as one or not; whether it is complete.
 
         Raises :class:`Malformed`, or :class:`~fencepost.adapters.dns_mirror.OutOfStep` if a change doesn't fit.
         """
-        self._records += len(records)
+        self._records += int.from_bytes(message[6:8], "big")
         if self._records > RECORDS_MAX:
             raise Malformed(f"more than {RECORDS_MAX:,} records")
         at = 0
         while at < len(records):
             if self._state is State.WHOLE:
                 at = self._feed_whole(message, records, at, known)
+            elif records[at][1] != SOA and self._state in _WITHIN:
+                at = self._feed_version(message, records, at, known)
             else:
                 self._step(message, records[at], known)
                 at += 1
@@ -109,11 +114,9 @@ class Transfer:
             self._soa(soa_serial(message, record, known))
         elif state is State.START:
             raise Malformed("a transfer doesn't start with a SOA")
-        elif state is State.FIRST:
+        else:  # FIRST; those within a version or a whole domain come another way
             self._begin_whole()
             self._feed_whole(message, [record], 0, known)
-        else:
-            self._change(message, record, known)
 
     def _soa(self, serial: int) -> None:
         if self._state is State.START:
@@ -159,9 +162,11 @@ class Transfer:
                 group, current = self._group, owner
                 self._owner = owner
             if rtype in _NAMED:
-                group.append((rtype, ttl, _named_data(message, records[index], known)))
+                group.append((rtype, ttl, (_named_data(message, records[index], known),)))
+            elif rtype in _ADDRESSES:
+                group.append((rtype, ttl, run_data(message, records[index])))
             else:
-                group.append((rtype, ttl, message[start:end]))
+                group.append((rtype, ttl, (message[start:end],)))
         return len(records)
 
     def _flush(self) -> None:
@@ -169,21 +174,29 @@ class Transfer:
             self._fresh.take(self._owner, self._group)
             self._group = []
 
-    def _change(self, message: bytes, record: Record, known: dict[int, bytes]) -> None:
-        """One record of an incremental transfer, gone or come."""
-        owner, rtype, ttl, start, end = record
-        if not self._from.wanted(owner, rtype):
-            return
-        if owner != self._named[0]:
-            self._named = (owner, self._from.endpoint(owner))
-        name = self._named[1]
+    def _feed_version(self, message: bytes, records: list[Record], at: int, known: dict[int, bytes]) -> int:
+        """What one version took away or added, up to the next SOA: the path that all writing takes. How far it came."""
+        wanted = self._from.wanted
+        for index in range(at, len(records)):
+            owner, rtype, ttl, start, end = records[index]
+            if rtype == SOA:
+                return index
+            if not wanted(owner, rtype):
+                continue
+            if rtype in _ADDRESSES:
+                self._change(owner, rtype, ttl, run_data(message, records[index]))
+                continue
+            data = _named_data(message, records[index], known) if rtype in _NAMED else message[start:end]
+            if rtype == TXT:
+                split_strings(data)
+            self._change(owner, rtype, ttl, (data,))
+        return len(records)
+
+    def _change(self, owner: bytes, rtype: int, ttl: int, data: Sequence[bytes]) -> None:
+        """Records of one owner and type, gone or come."""
+        name = self._endpoint(owner)
         if name is None:
             return
-        data = _named_data(message, record, known) if rtype in _NAMED else message[start:end]
-        if len(data) != _SIZES.get(rtype, len(data)):
-            raise Malformed("an address has the wrong length")
-        if rtype == TXT:
-            split_strings(data)
         parts = self._touched.get(name)
         if parts is None:
             parts = self._touched[name] = self._from.parts(name)
@@ -191,6 +204,15 @@ class Transfer:
             parts.remove(rtype, data)
         else:
             parts.add(rtype, ttl, data)
+
+    def _endpoint(self, owner: bytes) -> str | None:
+        """The endpoint that an owner stands for. A marker's owner and its endpoint's mostly follow each other."""
+        before, name = self._named
+        if owner != before:
+            if not self._from.together(owner, before):
+                name = self._from.endpoint(owner)
+            self._named = (owner, name)
+        return name
 
 
 def _named_data(message: bytes, record: Record, known: dict[int, bytes]) -> bytes:

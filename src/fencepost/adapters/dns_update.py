@@ -14,7 +14,8 @@ is required, save at a service's name that the marker seen doesn't name: there m
 An update that would be larger than a message is refused here, with the numbers, before anything is sent.
 """
 
-from socket import AF_INET, AF_INET6, inet_pton
+from functools import lru_cache
+from socket import AF_INET, AF_INET6, AddressFamily, inet_pton
 from typing import TypeAlias
 
 from fencepost.adapters.dns_mirror import srv_data
@@ -168,9 +169,16 @@ def _replacements(change: Change, owners: _Owners) -> tuple[bytes, int]:
         if old:
             parts.append(own + rtype + _DELETE)
         if new:
-            start = own + rtype + b"\x00\x01" + value.ttl.to_bytes(4, "big") + size
-            parts += [start + inet_pton(family, text) for text in new]
+            parts += [
+                own + each for each in _added(rtype + b"\x00\x01" + value.ttl.to_bytes(4, "big"), size, family, new)
+            ]
     return b"".join(parts), len(parts)
+
+
+@lru_cache(256)
+def _added(head: bytes, size: bytes, family: AddressFamily, addresses: tuple[str, ...]) -> tuple[bytes, ...]:
+    """Address records after their owner. Kept, since the endpoints of a pool have the same."""
+    return tuple(head + size + inet_pton(family, text) for text in addresses)
 
 
 def _service_required(change: Change, owners: _Owners) -> tuple[bytes, int]:

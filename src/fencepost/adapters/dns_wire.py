@@ -9,13 +9,24 @@ A name may end in a pointer backward (RFC 1035 section 4.1.4). Each name read is
 point at names they wrote before, so that most owners cost one dictionary look-up.
 """
 
+import re
 import struct
 from typing import TypeAlias
 
-from fencepost.core.dns_numbers import HEADER_BYTES, NAME_BYTES_MAX, RCODES, TTL_MAX, Malformed
+from fencepost.core.dns_numbers import AAAA, HEADER_BYTES, NAME_BYTES_MAX, RCODES, TTL_MAX, A, Malformed
 
 _HEADER = struct.Struct(">HHHHHH")
 _FIXED = struct.Struct(">HHIH")
+
+ADDRESS_HEAD = 12
+"""Bytes between two addresses of a set: a pointer for the owner, type, class, TTL, length."""
+_ADDRESSES = {
+    A: (4, re.compile(rb"(..\x00\x01\x00\x01....\x00\x04)....(?:\1....)*", re.DOTALL)),
+    AAAA: (16, re.compile(rb"(..\x00\x1c\x00\x01....\x00\x10).{16}(?:\1.{16})*", re.DOTALL)),
+}
+"""By type: the size of an address, and as many records as there are with one and the same head."""
+_APART: dict[tuple[int, int], struct.Struct] = {}
+"""How a run is taken apart, by the size of an address and how many: at most what one message holds."""
 
 Record: TypeAlias = tuple[bytes, int, int, int, int]
 """Owner (uncompressed, lower case), type, TTL in seconds, and where its data start and end in the message."""
@@ -94,12 +105,18 @@ def read_name(message: bytes, at: int, known: dict[int, bytes]) -> tuple[bytes, 
     return tail, after
 
 
-def read_records(message: bytes, at: int, count: int, known: dict[int, bytes]) -> tuple[list[Record], int]:
-    """So many records from an offset on, and the offset after them. Raises :class:`Malformed`."""
+def read_records(
+    message: bytes, at: int, count: int, known: dict[int, bytes], *, runs: bool = False
+) -> tuple[list[Record], int]:
+    """So many records from an offset on, and the offset after them. Raises :class:`Malformed`.
+
+    ``runs``: addresses that follow one another at one owner, with one TTL, may come as one record whose data go on
+    through the last of them; :func:`run_data` takes them apart.
+    """
     found: list[Record] = []
     size, unpack, append = len(message), _FIXED.unpack_from, found.append
     try:
-        for _ in range(count):
+        while count > 0:
             if message[at] >= 0xC0 and (owner := known.get((message[at] & 0x3F) << 8 | message[at + 1])) is not None:
                 at += 2
             else:
@@ -107,15 +124,44 @@ def read_records(message: bytes, at: int, count: int, known: dict[int, bytes]) -
             rtype, _class, ttl, length = unpack(message, at)
             if ttl > TTL_MAX:
                 ttl = 0  # as if it were zero, RFC 2181 section 8
-            at += 10
-            end = at + length
+            start = at + 10
+            at = end = start + length
             if end > size:
                 raise Malformed("a record is cut short")
-            append((owner, rtype, ttl, at, end))
-            at = end
+            count -= 1
+            if runs and rtype in _ADDRESSES and count and message[at] >= 0xC0:
+                more = _more(message, at, start, known.get((message[at] & 0x3F) << 8 | message[at + 1]), owner, rtype)
+                more = min(more, count)
+                count -= more
+                at = end = end + more * (ADDRESS_HEAD + length)
+            append((owner, rtype, ttl, start, end))
     except (IndexError, struct.error):
         raise Malformed("a record is cut short") from None
     return found, at
+
+
+def _more(message: bytes, at: int, start: int, pointed: bytes | None, owner: bytes, rtype: int) -> int:
+    """How many records from an offset on are of the same set as the one before, whose data begin at ``start``."""
+    size, pattern = _ADDRESSES[rtype]
+    if pointed != owner or message[at + 2 : at + ADDRESS_HEAD] != message[start - 10 : start]:
+        return 0
+    found = pattern.match(message, at)
+    return (found.end() - at) // (ADDRESS_HEAD + size) if found is not None else 0
+
+
+def run_data(message: bytes, record: Record) -> tuple[bytes, ...]:
+    """The addresses of a record that may be a run of several. Raises :class:`Malformed`."""
+    _, rtype, _, start, end = record
+    size, _pattern = _ADDRESSES[rtype]
+    count, odd = divmod(end - start + ADDRESS_HEAD, ADDRESS_HEAD + size)
+    if odd or not count or message[start - 2 : start] != size.to_bytes(2, "big"):
+        raise Malformed("an address has the wrong length")
+    if count == 1:
+        return (message[start:end],)
+    apart = _APART.get((size, count))
+    if apart is None:
+        apart = _APART[size, count] = struct.Struct(f"{size}s" + f"{ADDRESS_HEAD}x{size}s" * (count - 1))
+    return apart.unpack_from(message, start)
 
 
 def skip_question(message: bytes, count: int, known: dict[int, bytes]) -> int:

@@ -34,9 +34,11 @@ def enactor_settings(region: Region, zone: str) -> EnactorSettings:
     """An enactor's settings; each zone's starts at its own place in the list, so that three don't begin alike."""
     names = sorted(endpoint.name for endpoint in region.endpoints)
     at = region.zones.index(zone) * len(names) // len(region.zones) if zone in region.zones and names else 0
-    room = PROVIDERS[region.dns.provider].room
-    cursor = names[at - 1] if at else ""
-    return EnactorSettings(f"enactor/{zone}", region.owner, batch=room.endpoints, room=room, cursor=cursor)
+    provider, cursor = PROVIDERS[region.dns.provider], names[at - 1] if at else ""
+    batch, room = provider.room.endpoints, provider.room
+    return EnactorSettings(
+        f"enactor/{zone}", region.owner, batch=batch, room=room, at_once=provider.at_once, cursor=cursor
+    )
 
 
 def drill_of(region: Region, role: str, store: StorePort) -> Drill | None:

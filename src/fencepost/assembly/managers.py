@@ -25,13 +25,6 @@ def fleet_of(region: Region) -> Fleet:
     return region.fleet
 
 
-def expected(fleet: Fleet, shard: int) -> int:
-    """How many hosts a shard has, where the file names them all; 0 where it doesn't."""
-    from fencepost.core.capacity.shards import shard_of
-
-    return sum(fleet.shards == 1 or shard_of(host, fleet.shards) == shard for host in fleet.hosts)
-
-
 def host_manager_main(region: Region, shard: int, again: Duration = SECOND) -> Main:
     """The manager of one shard's host leases, which places instances too.
 
@@ -42,22 +35,29 @@ def host_manager_main(region: Region, shard: int, again: Duration = SECOND) -> M
         from fencepost.core.capacity.lease_calls import lease_settings
         from fencepost.core.capacity.placement import PlacementSettings
         from fencepost.roles.fleet.calibrated import admission_settings
+        from fencepost.roles.fleet.following import Following, linger_of, listed_of
         from fencepost.roles.fleet.host_manager import HostManager, draw_owner
         from fencepost.roles.fleet.manager_questions import Questions
         from fencepost.roles.fleet.placer import Placer
+        from fencepost.roles.fleet.telling import Teller
         from fencepost.roles.fleet.wire import Wire
 
         fleet, condition = fleet_of(region), Condition()
         make_fleet_key(fleet.key)
         store, rows = open_store(region), fleet_store(region)
-        settings = lease_settings(draw_owner(), shard, fleet.shards, fleet.renew_ns, expected(fleet, shard))
+        settings = lease_settings(draw_owner(), shard, fleet.shards, fleet.renew_ns)
         admission = await admission_settings(rows, fleet.renew_ns)
         questions = Questions(Wire(fleet_key(fleet.key)), condition)
         manager = HostManager(settings, admission, rows, questions, condition)
-        placer = Placer(PlacementSettings(shard, fleet.shards, again=again, settle=SETTLE), rows, manager, condition)
+        manager.lists(listed_of(region, shard))
+        placing = PlacementSettings(shard, fleet.shards, linger=linger_of(region), again=again, settle=SETTLE)
+        placer = Placer(placing, rows, manager, condition)
         async with asyncio.TaskGroup() as group:
             group.create_task(heartbeat.beat(f"host-manager/{shard}", store, condition))
             group.create_task(manager.run())
             group.create_task(placer.run())
+            group.create_task(placer.forget())
+            group.create_task(Following(store, rows, manager, placer).run())
+            group.create_task(Teller(manager, placer).run())
 
     return main

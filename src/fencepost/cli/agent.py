@@ -1,7 +1,6 @@
 """``fencepost run agent``: what an agent goes by, from its flags, its region's file if there is one, and its folder."""
 
 import os
-import re
 import socket
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,6 +10,7 @@ from msgspec import Struct
 
 from fencepost.cli.folder import here, meant
 from fencepost.ports import Misconfigured
+from fencepost.settings.fleet import HOST_NAME
 from fencepost.settings.schema import HostPort, Region, Secret
 
 if TYPE_CHECKING:
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 PORT = 7700
 """Where an agent answers unless told otherwise, UDP and TCP."""
-_NAME = re.compile(r"[a-z0-9]([a-z0-9.-]{0,61}[a-z0-9])?")
 
 
 class AgentFlags(Struct, frozen=True):
@@ -48,7 +47,7 @@ def options_of(flags: AgentFlags) -> "AgentOptions":
     from fencepost.assembly.agents import AgentOptions
 
     host, zone = flags.host or socket.gethostname().lower(), flags.zone
-    if not _NAME.fullmatch(host):
+    if not HOST_NAME.fullmatch(host):
         hint = "--host NAME: small letters, digits, hyphens and dots, at most 63"
         raise Misconfigured(f"{host!r} is no name for a host", hint=hint)
     if flags.room < 1:

@@ -1,7 +1,9 @@
 """``fencepost explore``: every interleaving of the deciders that ship, or of October 2025's, to a bound."""
 
 import json as json_text
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
@@ -19,8 +21,42 @@ VERDICTS = {"holds": "hold", "violated": "violated", "unfinished": "unfinished"}
 """An exploration's verdict, and how it is counted."""
 
 
+@dataclass(frozen=True)
+class Fleet:
+    """Parts of the fleet instead of DNS, and their own bounds.
+
+    Parameters
+    ----------
+    part
+        "dns" (as if not given); of the fleet "leases" or "network".
+    managers
+        Of the fleet's parts, how many; 1 of leases, 2 of network.
+    time
+        Of leases, how many renewals pass; for ever if not given.
+    """
+
+    part: str | None = None
+    managers: int | None = None
+    time: int | None = None
+
+    def chosen(self) -> bool:
+        """Whether it is the fleet that is asked for. Raises ``ValueError`` for its bounds beside DNS."""
+        if self.part in (None, "dns"):
+            refuse_together("--part dns", self.bounds())
+            return False
+        return True
+
+    def bounds(self) -> dict[str, int | None]:
+        """What means nothing to DNS."""
+        return {"managers": self.managers, "time": self.time}
+
+
+DNS = Fleet()
+
+
 def explore(
     *,
+    fleet: Annotated[Fleet, Parameter(name="*")] = DNS,
     as_was: Annotated[bool, Parameter(name="--as-was", negative="")] = False,
     guards: Annotated[bool, Parameter(name="--guards", negative="")] = False,
     enactors: int | None = None,
@@ -57,8 +93,7 @@ def explore(
     janitors
         How many; none.
     moves
-        Faults, joined by commas (each alone) or + (together). "each" (as if not given) for every one of nine alone,
-        "further" for each later one, "pairs" for the pairs of the nine, "all" for all of these, "none".
+        Faults, joined by commas (each alone) or + (together); or "each" (of nine), "further", "pairs", "all", "none".
     withdrawals
         How often the owner takes an endpoint away; once.
     stores
@@ -71,11 +106,20 @@ def explore(
     flags: dict[str, Any] = {"planners": planners, "inputs": inputs, "janitors": janitors}
     flags |= {"withdrawals": withdrawals, "stores": stores, "moves": moves}
     sizes = {"enactors": enactors, "plans": plans, "endpoints": endpoints}
-    try:
+    was = {"guards" if guards else "as-was": as_was or guards or None}
+    with refused():
+        if fleet.chosen():
+            return explore_fleet(fleet, flags | sizes | was, most, symmetry, json)
         if as_was or guards:
-            refuse_together("--guards" if guards else "--as-was", flags)
-            return explore_incident(given(sizes), most, guards, symmetry, json)
+            return explore_incident(given(sizes), flags, most, guards, symmetry, json)
         return explore_shipping(flags | sizes | {"most": most}, symmetry, json)
+
+
+@contextmanager
+def refused() -> Iterator[None]:
+    """What can't be explored is the flags' fault."""
+    try:
+        yield
     except (ValueError, MemoryError) as error:
         raise Misconfigured(words_of(error), hint="fencepost explore --help") from None
 
@@ -101,7 +145,6 @@ def refuse_together(one: str, others: dict[str, Any]) -> None:
 def explore_shipping(flags: dict[str, Any], symmetry: bool, json: bool) -> int:
     """The deciders that ship. Raises ``ValueError`` for a size out of range or an unknown move."""
     from fencepost.explorer import command
-    from fencepost.explorer.result import document, tell, together
 
     plans = flags.pop("plans")
     if plans is not None:
@@ -110,6 +153,28 @@ def explore_shipping(flags: dict[str, Any], symmetry: bool, json: bool) -> int:
         flags["inputs"] = plans - 1
     moves = words(flags.pop("moves"), "--moves") or ("each",)
     results = command.explore(**given(flags), moves=moves, symmetry=symmetry, progress=Progress().exploring)
+    return told(results, json)
+
+
+def explore_fleet(fleet: Fleet, others: dict[str, Any], most: int | None, symmetry: bool, json: bool) -> int:
+    """Leases, or network states. Raises ``ValueError`` for another part, an unknown move or a bound out of range."""
+    from fencepost.explorer import fleet_command
+
+    moves = words(others.pop("moves"), "--moves") or ("each",)
+    refuse_together(f"--part {fleet.part}", others)
+    known = fleet_command.PARTS.get(fleet.part or "")
+    if known is None:
+        raise ValueError(f"--part {fleet.part!r}: known are dns, leases and network")
+    bounds = given({**fleet.bounds(), "most": most})
+    return told(
+        fleet_command.explore(known, moves=moves, symmetry=symmetry, progress=Progress().exploring, **bounds), json
+    )
+
+
+def told(results: "Sequence[Result]", json: bool) -> int:
+    """Say what was found; the exit code."""
+    from fencepost.explorer.result import document, tell, together
+
     if json:
         say(json_text.dumps({**together(results), "results": [document(result) for result in results]}))
     else:
@@ -120,12 +185,15 @@ def explore_shipping(flags: dict[str, Any], symmetry: bool, json: bool) -> int:
     return code_of(results, violated=any(result.verdict == "violated" for result in results))
 
 
-def explore_incident(sizes: dict[str, int], most: int | None, guards: bool, symmetry: bool, json: bool) -> int:
+def explore_incident(
+    sizes: dict[str, int], others: dict[str, Any], most: int | None, guards: bool, symmetry: bool, json: bool
+) -> int:
     """October 2025. Raises ``ValueError`` for a size out of range, or a bound too small to call anything safe."""
     from fencepost.explorer.command import check_most
     from fencepost.explorer.explore import MOST, Explorer
     from fencepost.incident import race
 
+    refuse_together("--guards" if guards else "--as-was", others)
     most = MOST if most is None else most
     check_most(most)
     results: list[Result] = []

@@ -121,6 +121,11 @@ EXAMPLES = {
         ("fleet hosts", "shows who is cordoned"),
         ("resume h7 h8", "ends it"),
     ),
+    "fleet calibrate": (
+        ("fleet calibrate", "how many hosts may be asked at once; on a quiet day"),
+        ("fleet calibrate --hosts 500 --for 1m", "on some of them, for longer"),
+        ("fleet calibrate --yes --json", "over a thousand hosts, without being asked; as a document"),
+    ),
     "prove": (
         ("prove", "eight races at a scratch name of your own domain; asks before it writes"),
         ("prove --yes --report races.md", "without asking; the findings as a page"),
@@ -128,7 +133,7 @@ EXAMPLES = {
     ),
     "explore": (
         ("explore", "every interleaving of two enactors and two planners, each fault alone"),
-        ("explore --moves repair+release", "two faults together"),
+        ("explore --part leases --moves cordon+crash", "the fleet's leases, two faults together"),
         ("explore --as-was", "October 2025: the race, step by step (exit 1)"),
     ),
     "simulate": (
@@ -199,6 +204,7 @@ ABOUT = {
     "fleet terminate": "end instances",
     "fleet drain": "move everything away from hosts",
     "fleet cordon": "place nothing more at hosts",
+    "fleet calibrate": "measure how many hosts may be asked at once",
     "prove": "race stale writers on your own DNS provider",
     "explore": "walk every interleaving of the deciders that ship",
     "simulate": "walk whole regions through an hour of faults, by seed",

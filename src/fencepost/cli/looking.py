@@ -50,6 +50,7 @@ def from_api(region: Region, timeout: Duration) -> Status:
 async def without_api(talk: Talk) -> Status:
     """The document put together here. Raises ``Unavailable`` if neither the store nor DNS can be read."""
     from fencepost import assembly
+    from fencepost.assembly.stores import fleet_store
     from fencepost.cli.regions import refuse_unstarted, start_line
     from fencepost.roles.status.gather import gather
     from fencepost.roles.status.processes import load_processes
@@ -63,9 +64,13 @@ async def without_api(talk: Talk) -> Status:
         unsigned.append(str(error))
     import time
 
-    status = await gather(
-        talk.region, talk.store, dns, None, load_processes(folder), time.time_ns(), folder=str(folder)
-    )
+    fleet = fleet_store(talk.region) if talk.region.fleet is not None else None
+    processes, at = load_processes(folder), time.time_ns()
+    try:
+        status = await gather(talk.region, talk.store, dns, None, processes, at, folder=str(folder), fleet=fleet)
+    finally:
+        if fleet is not None:
+            await fleet.close()
     if status.ages.store_s is None and status.ages.dns_s is None:
         sources = ("store-unavailable", "store-misconfigured", "dns-unavailable", "provider-refuses")
         said = [each.what for each in status.problems if each.id in sources] + unsigned

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from fencepost.cli.terminal import interactive, note
 
 if TYPE_CHECKING:  # the simulator is loaded when it is wanted
-    from fencepost.simulator.simulate import Walked
+    from fencepost.simulator.walked import Walked
 
 FIRST_S = 1.0
 ON_TERMINAL_S = 2.0

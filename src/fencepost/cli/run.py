@@ -7,6 +7,9 @@ from fencepost.cli.regions import region_of
 from fencepost.ports import Misconfigured
 from fencepost.settings import Region
 
+OTHER_ROLES = ("host-manager", "agent")
+"""Those that are started with more than a zone."""
+
 
 def run(
     role: str,
@@ -45,6 +48,8 @@ def run(
     state
         The agent's folder: what it must not forget, and its instances.
     """
+    if shard is not None and role != "host-manager":
+        raise Misconfigured(f"{role} has no shard", hint="leave out --shard; a host-manager has one")
     if role == "agent":
         from fencepost.cli.agent import AgentFlags, run_agent
 
@@ -53,9 +58,9 @@ def run(
         hint = f"fencepost run {role}  takes --zone at most"
         raise Misconfigured("--host, --listen, --join, --room, --address and --state are an agent's", hint=hint)
     if role == "host-manager":
+        if zone is not None:
+            raise Misconfigured("host-manager has no zone", hint="leave out --zone")
         return run_host_manager(shard, config)
-    if shard is not None:
-        raise Misconfigured(f"{role} has no shard", hint="leave out --shard; a host-manager has one")
     return run_role(role, zone, config)
 
 
@@ -81,7 +86,7 @@ def run_role(role: str, zone: str | None, config: str | None) -> int:
 
     region = region_of(config, forgiving=True)
     if role not in assembly.ROLES:
-        raise Misconfigured(f"no role is called {role!r}", hint=f"one of: {', '.join(assembly.ROLES)}")
+        raise Misconfigured(f"no role is called {role!r}", hint=f"one of: {', '.join((*assembly.ROLES, *OTHER_ROLES))}")
     if (role in assembly.A_ZONE) != (zone is not None):
         hint = f"--zone {region.zones[0]}" if role in assembly.A_ZONE else "leave out --zone"
         raise Misconfigured(f"{role} is one a zone" if zone is None else f"{role} has no zone", hint=hint)

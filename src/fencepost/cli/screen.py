@@ -9,7 +9,15 @@ from fencepost.cli.terminal import moment, styled
 from fencepost.core.instant import SECOND, Instant
 from fencepost.core.traffic.membership import Rule
 from fencepost.roles.status import kinds
-from fencepost.roles.status.document import EndpointStatus, PoolStatus, Problem, RoleStatus, Status, instant
+from fencepost.roles.status.document import (
+    EndpointStatus,
+    PoolStatus,
+    Problem,
+    RoleStatus,
+    ShardStatus,
+    Status,
+    instant,
+)
 from fencepost.settings.units import spoken
 
 UNKNOWN = "?"
@@ -71,7 +79,7 @@ def endpoint_row(each: EndpointStatus, status: Status, now: Instant) -> tuple[st
 
 def pool_line(pool: PoolStatus, status: Status) -> str:
     """A pool's numbers and limits."""
-    parts = [f"{pool.targets} targets, {known(pool.dead)} dead"]
+    parts = [f"{pool.targets} {'target' if pool.targets == 1 else 'targets'}, {known(pool.dead)} dead"]
     if pool.kept:
         parts.append(f"{pool.kept} kept")
     if pool.pending:
@@ -101,6 +109,33 @@ def mode_text(pool: PoolStatus, status: Status) -> str:
     if pool.mode == "disabled" and "pause" in words:
         return "paused"
     return "observed" if pool.mode == "observe" and "observe" in words else str(pool.mode)
+
+
+def shard_lines(status: Status) -> list[str]:
+    """The fleet, a line a shard: its manager, hosts by lease, instances by state; and a line if nobody measured it."""
+    if status.fleet is None:
+        return []
+    lines = []
+    for each in status.fleet.shards:
+        manager = f"manager {each.state or 'unknown'}" + (f" (pid {each.pid})" if each.pid else "")
+        hosts = counted(each, ("held", "suspect", "lapsed"))
+        instances = counted(each, ("ready", "pending", "waiting", "ending"))
+        number = UNKNOWN if each.hosts is None else f"{each.hosts:,}"
+        text = f"{number} hosts{f' ({hosts})' if hosts else ''}, {instances or 'no instances'}"
+        if each.placing is False:
+            text += f"; {styled('nothing is placed', 'yellow')}: it waits for {each.waits_for}"
+        lines.append(f" FLEET  shard {each.shard}: {manager}, {text}")
+    if status.fleet.calibrated_at is None and status.source != "dns":
+        lines.append(" FLEET  never calibrated:  fencepost fleet calibrate  on a quiet day")
+    elif status.fleet.calibrated_s is not None:
+        age = spoken(int(status.fleet.calibrated_s * SECOND))
+        lines.append(f" FLEET  {status.fleet.limit} checks at once, measured {age} ago")
+    return lines
+
+
+def counted(each: ShardStatus, names: tuple[str, ...]) -> str:
+    """Of these numbers those that are known and not 0: ``290 held, 10 suspect``."""
+    return ", ".join(f"{getattr(each, name):,} {name}" for name in names if getattr(each, name))
 
 
 def stage_lines(status: Status) -> list[str]:
@@ -261,7 +296,8 @@ def status_lines(status: Status, now: Instant, columns: int = ENDLESS) -> list[s
     lines += problem_lines(status, columns)
     if status.endpoints:
         lines += endpoint_table(status, now, counts, columns)
-    lines += [*out_lines(status, columns), *(pool_line(pool, status) for pool in status.pools), *stage_lines(status)]
+    lines += [*out_lines(status, columns), *(pool_line(pool, status) for pool in status.pools)]
+    lines += [*shard_lines(status), *stage_lines(status)]
     if status.roles:
         lines += zone_table(status, columns=columns)
     lines += other_role_lines(status)

@@ -359,7 +359,7 @@ class Run:
         """What isn't answered yet; "" if nothing is missing. Blocks for a moment."""
         known = self.status.endpoints if self.status is not None else ()
         settled = {each.name for each in known if each.state in ("withdrawn", "foreign")}
-        return up_ready.missing(self.region, settled, api=self.has_api) or self.fleet.missing()
+        return up_ready.missing(self.region, settled, api=self.has_api) or self.fleet.missing(read(self.folder))
 
     async def keep_panel(self, screen: Steady) -> None:
         """Draw the panel each second, and whenever a process ends or the terminal gets another size."""

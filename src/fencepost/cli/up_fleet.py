@@ -9,7 +9,7 @@ import os
 import secrets
 import time
 from collections import Counter
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
 from fencepost.cli.check import counted
@@ -59,8 +59,11 @@ class UpFleet:
         """What of it is there, for the line that says so."""
         return f", {counted(len(self.hosts), 'agent')}" if self.hosts else ""
 
-    def missing(self) -> str:
-        """What isn't launched and ready yet, "" if nothing is; launches what is missing. Blocks for a moment."""
+    def missing(self, known: Mapping[str, Mapping[str, int | None]]) -> str:
+        """What isn't launched and ready yet, "" if nothing is; launches what is missing. Blocks for a moment.
+
+        ``known`` are the supervisor's processes: what an earlier run left is ready by the rows until its host is heard.
+        """
         if not self.hosts:
             return ""
         try:
@@ -68,7 +71,9 @@ class UpFleet:
             self.launch()
         except PortError as error:
             return error.in_full
-        ready = sum(each.state == "ready" for each in self.seen[1])
+        ready = sum(
+            each.state == "ready" and bool(known.get(f"target/{each.address}", {}).get("pid")) for each in self.seen[1]
+        )
         return "" if ready >= len(self.hosts) else f"{ready} of {len(self.hosts)} instances are ready"
 
     def look(self) -> None:

@@ -51,9 +51,10 @@ class Survey(Effect, frozen=True, gc=False):
 
 
 class Commit(Effect, frozen=True, gc=False):
-    """One transaction of the DNS provider. Must come after the reads its changes name as seen.
+    """One transaction of the DNS provider, or several at once. Must come after the reads its changes name as seen.
 
-    Answered by ``Committed``, ``Changed`` (nothing was applied) or ``Failed`` (the outcome may be unknown: read again).
+    Answered by ``Committed``, ``Changed`` (a transaction was not applied) or ``Failed`` (the outcome of one may be
+    unknown: read again). Where there were several, the others may have applied.
     """
 
     batch: Batch

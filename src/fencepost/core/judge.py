@@ -125,6 +125,13 @@ def same(marker: Marker, row: Row) -> bool:
     return marker.generation == row.generation and marker.digest == row.digest
 
 
+def plain(live: Live, row: Row) -> bool:
+    """Whether live and row alone decide, so that ``remembered`` and ``ours`` needn't be looked up."""
+    if live.marker is None:
+        return live.empty and not row.contested
+    return isinstance(live.marker, Marker) and stale(live.marker, row) and not row.contested
+
+
 def unmarked(pair: Pair, owner: str) -> Judgement:
     """No marker: create it over nothing or over a set of ours; anything else may be somebody's, and is asked about."""
     live, row = pair.live, pair.row

@@ -30,6 +30,16 @@ EVENTUALLY = {
 }
 """Name to meaning, of the promises about where things end."""
 
+FLEET = {
+    "single_holder": "a host obeys nobody after it has acknowledged a later grant, and one token is one manager's",
+    "started_once": "an attempt is started at most once, and never after it was taken for over",
+    "ended_stays_ended": "what is told as ended runs on no host that is held, and never starts again",
+    "outage_lapses_nothing": "no lease lapses of a host that answers its manager, however long the store is away",
+    "backlog_bounded": "no queue outgrows what it is about, and no host is asked again and again for nothing",
+    "recovers": "once nothing goes wrong any more, leases, instances and hosts come to be as the rows say, unaided",
+}
+"""Name to meaning, of the promises about leases and placement; the last one is about where things end."""
+
 
 class Memory(Struct, frozen=True, gc=False):
     """An endpoint's last enacted generation, the hold that stands in it with its content, the highest id released.

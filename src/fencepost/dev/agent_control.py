@@ -7,6 +7,9 @@
      "lost": ["h00004"]}                the same, on an empty disk
 
 The file is the whole wish: a name that is taken out of ``deaf`` hears again. One that can't be read changes nothing.
+
+Beside it, in a file of the same name and ``.counts``, stands how often they were asked and answered since the start, as
+of now: {"asked": 812, "answers": 809, "strangers": 0}. Whoever is deaf is asked, and doesn't answer.
 """
 
 import asyncio
@@ -40,6 +43,14 @@ class Wish(Struct, frozen=True, forbid_unknown_fields=True):
 NOTHING = Wish()
 
 
+class Counts(Struct, frozen=True):
+    """How often hosts were asked and answered; see the module."""
+
+    asked: int = 0
+    answers: int = 0
+    strangers: int = 0
+
+
 class Control:
     """Carries wishes out. ``first`` is what the process was started with."""
 
@@ -48,6 +59,7 @@ class Control:
         self.hosts = hosts
         self.wish = NOTHING
         self._seen: tuple[int, int] | None = None
+        self._counted = Counts()
         self.take(first)
 
     def take(self, wish: Wish) -> None:
@@ -66,10 +78,25 @@ class Control:
         self.wish = wish
 
     async def watch(self, path: Path) -> None:
-        """Take up the file whenever it changes, until cancelled."""
+        """Take up the file whenever it changes, and tell how often they were asked, until cancelled."""
         while True:
             self.look(path)
+            self.tell(path.with_name(f"{path.name}.counts"))
             await asyncio.sleep(LOOK_S)
+
+    def tell(self, path: Path) -> None:
+        """Write the counts, if they have changed."""
+        counts = Counts(self.hosts.asked, self.hosts.answers, self.hosts.strangers)
+        if counts == self._counted:
+            return
+        try:
+            new = path.with_name(f"{path.name}.new")
+            new.write_bytes(json.encode(counts))
+            new.replace(path)
+        except OSError as error:
+            log.debug("%s can't be written: %s", path, error.strerror)
+        else:
+            self._counted = counts
 
     def look(self, path: Path) -> None:
         """Take up the file if it changed."""

@@ -56,7 +56,8 @@ class Member(Struct, eq=False):
 class ManyHosts:
     """All hosts of one process. ``answering`` is False while it isn't known how long a lease is.
 
-    ``strangers`` counts questions for hosts that aren't here, ``answers`` answers, ``commits`` writes to the file.
+    ``asked`` counts questions, ``strangers`` those for hosts that aren't here, ``answers`` answers, ``commits`` writes
+    to the file.
     """
 
     def __init__(self, memories: AgentMemories, names: Mapping[str, str], room: int, lease: Duration) -> None:
@@ -66,7 +67,7 @@ class ManyHosts:
         self.members: dict[str, Member] = {}
         self.crowded: Crowded | None = None
         self.answering = lease > 0
-        self.strangers = self.answers = self.commits = 0
+        self.asked = self.strangers = self.answers = self.commits = 0
         self._time = asyncio.get_running_loop().time()
         self._before: dict[str, Host] = {}
         self._pending: list[tuple[Answering, FromHost]] = []
@@ -86,6 +87,7 @@ class ManyHosts:
 
     def told(self, message: ToHost, answer: Answering) -> None:
         """One question."""
+        self.asked += 1
         member = self.members.get(message.host)
         if member is None:
             self.strangers += 1

@@ -42,6 +42,7 @@ class Lean:
     def __init__(self, shape: Shape, *, on: bool = True) -> None:
         self.on = on
         self.single = shape.endpoints == 1
+        self.at_once = shape.at_once
         torn = shape.may(Fault.TORN) and shape.may(*HANDS_ON_RECORDS)
         self.spends = self.single and not shape.may(*HANDS_ON_MARKERS) and not torn
         self.old_rows = shape.janitors > 0 or shape.may(*READERS_OF_OLD_ROWS)
@@ -80,7 +81,7 @@ class Lean:
         if not self.files and any(slot.file):
             slot = slot._replace(file=(None,) * len(slot.file), first=(None,) * len(slot.first))
         if self.single:
-            slot = slot._replace(decider=enactor())
+            slot = slot._replace(decider=enactor(self.at_once))
         if self.spends:
             old = isinstance(slot.pending, ReadRows) and slot.mirror.dns != shared.domain
             if old or (isinstance(slot.pending, Commit) and self.spent(slot.pending.batch, shared)):

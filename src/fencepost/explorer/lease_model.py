@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator
 
-from fencepost.world import lease_faults, lease_moves, leases
+from fencepost.world import lease_begin, lease_faults, lease_moves, leases
 from fencepost.world.leases import MEANING, Fault, Shape, Shared, Slot
 from fencepost.world.model import Move
 
@@ -21,8 +21,8 @@ class LeaseModel:
         self.sometimes: Counter[str] = Counter()
 
     def start(self) -> tuple[tuple[Slot, ...], Shared]:
-        """A shard that nobody owns yet."""
-        return leases.start(self.shape)
+        """A shard that nobody owns yet, or whose host is held."""
+        return lease_begin.begin(self.shape)
 
     def kind(self, part: Slot) -> object:
         """Managers have names, by which rows know them."""

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from fencepost.explorer.lean import Lean
-from fencepost.world import calls, goals, hands, region
+from fencepost.world import calls, goals, hands, region, windows
 from fencepost.world.model import Move
 from fencepost.world.region import Shape, Shared, Slot
 
@@ -29,7 +29,8 @@ class RegionModel:
 
     def moves(self, part: Slot, shared: Shared) -> Iterator[Move]:
         """The part's pending call, that call gone wrong, or its end."""
-        return calls.moves(part, shared)
+        window = windows.window(part)
+        return calls.moves(part, shared) if window is None else windows.moves(part, shared, window)
 
     def outside(self, shared: Shared) -> Iterator[Move]:
         """Late writes that arrive, and hands."""

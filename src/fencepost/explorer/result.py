@@ -34,8 +34,8 @@ class Result(Struct, frozen=True, gc=False):
     ``promise`` is the broken one's name, and ``story`` a shortest way to break it. ``transitions`` counts every step
     tried, ``depth`` the longest of the shortest ways to a state, ``cpu_s`` seconds. ``sometimes`` says what was seen to
     happen, and in how many different situations: a promise that holds because nothing happened is worth nothing.
-    ``why`` says of a broken `converges` in which of its two senses, and of what is unfinished why, unless the bound was
-    reached. ``stopped``: by Ctrl-C, so nothing else is to be begun.
+    ``goal`` is where `converges` leads. ``why`` says of a broken `converges` in which of its two senses, and of what is
+    unfinished why, unless the bound was reached. ``stopped``: by Ctrl-C, so nothing else is to be begun.
     """
 
     verdict: str
@@ -51,6 +51,7 @@ class Result(Struct, frozen=True, gc=False):
     faults: tuple[str, ...] = ()
     why: str = ""
     stopped: bool = False
+    goal: str = "the newest plan, or a hold"
 
 
 def document(result: Result) -> dict[str, Any]:
@@ -99,7 +100,7 @@ def tell(result: Result) -> str:
         steps = f"shortest way, {len(result.story)} steps" if result.story else "at the start"
         lines = [f"VIOLATED {result.promise} · {steps} · {result.region} · {result.cpu_s:.1f} s CPU", *story(result)]
         if result.promise == "converges":
-            lines.append(f"The goal is the newest plan, or a hold. From here {result.why}.")
+            lines.append(f"The goal is {result.goal}. From here {result.why}.")
         return "\n".join(lines)
     whole = result.verdict == "holds" or result.why == UNASKED
     all_of_them = "all of them" if whole else "then stopped: the rest is unknown"

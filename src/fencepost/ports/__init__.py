@@ -110,6 +110,29 @@ class Notified(Protocol):
 
 
 @runtime_checkable
+class ReadingBack(Protocol):
+    """A DNS port whose commit reads the whole mirror on, so that the read which follows it has nothing to ask."""
+
+    def read_back(self) -> Collection[str] | None:
+        """The names that changed since the last read, as of the reading back of the last commit that applied.
+
+        None if there was none since the last read, or if it can't stand for a read: then :meth:`DnsPort.read` is due.
+        """
+        ...
+
+
+@runtime_checkable
+class Pipelining(Protocol):
+    """A DNS port that can have several transactions under way at once, so that the provider never waits for us."""
+
+    async def commit_each(self, batches: Sequence[Batch]) -> Sequence[bool | PortError]:
+        """Several transactions about different endpoints; what became of each: as of ``DnsPort.commit``, told not
+        raised. Each is all or nothing and fenced by itself, in no order; none waits for another's answer.
+        """
+        ...
+
+
+@runtime_checkable
 class Telling(Protocol):
     """A DNS port that keeps what the provider itself said when it last refused a commit (a commit that gave False).
 

@@ -10,7 +10,7 @@ names something of another domain a server answers NOTZONE (RFC 2136 section 3.4
 import asyncio
 import logging
 import time
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 
 from msgspec import structs
@@ -18,25 +18,25 @@ from msgspec import structs
 from fencepost.core.effects import Commit, Compare, Effect, Findings, ReadDns, ReadRows, SetAside, Wake
 from fencepost.core.events import Changed, Committed, Compared, DnsRead, Event, RowsRead, Woke
 from fencepost.core.fence import Marker
-from fencepost.core.instant import MILLISECOND, SECOND, Duration, Instant
-from fencepost.core.judge import Pair, Remembered, remember, same
+from fencepost.core.instant import Instant
+from fencepost.core.jitter import jitter
+from fencepost.core.judge import Pair, Remembered, plain, remember, same
 from fencepost.core.names import longest_domain
 from fencepost.core.record_set import record_digest
 from fencepost.core.store import Head, Row
 from fencepost.core.traffic.dns_enactor import DnsEnactor, EnactorSettings
+from fencepost.core.traffic.room import transactions
 from fencepost.core.zone import Batch, Change, Live, withdraws
-from fencepost.ports import DnsPort, Enacted, HistoryRow, Misconfigured, PortError, Refused, StorePort
+from fencepost.ports import DnsPort, Enacted, HistoryRow, Misconfigured, PortError, ReadingBack, Refused, StorePort
+from fencepost.roles.healed import healed
 from fencepost.roles.history import tell
 from fencepost.roles.local_file import LocalFile
 from fencepost.roles.loop import Condition, Drill, drive, first_of
+from fencepost.roles.sending import sent
 from fencepost.roles.unsettled import Unsettled
 from fencepost.roles.word_keeper import WordKeeper
-from fencepost.settings.units import spoken
 
 log = logging.getLogger(__name__)
-
-CLOSELY: Duration = 2 * SECOND
-"""Looks at DNS that are no further apart tell when something happened."""
 
 CHUNK = 4096
 """So many endpoints are compared before other tasks of the process get their turn."""
@@ -78,6 +78,9 @@ class EnactorHands:
         self.told: dict[str, tuple[str, str]] = {}
         self.over = False
         self.refused: dict[str, Change] = {}
+        self.met = False
+        self.meetings = 0
+        self.fresh = False
         self.complaint = ("", "")
         self.read_at: Instant = 0
         self.condition = condition
@@ -87,6 +90,7 @@ class EnactorHands:
         """See :class:`~fencepost.roles.loop.Performer`."""
         match effect:
             case Wake(after=after):
+                self.fresh = False
                 self.remember_some()
                 await self.tell_over()
                 self.nothing_left()
@@ -110,8 +114,16 @@ class EnactorHands:
                 raise TypeError(f"an enactor doesn't ask for {type(effect).__name__}")
 
     async def read_dns(self) -> Event:
-        """Bring the mirror of DNS up to date, and learn why refused writes were refused."""
-        changed = await self.dns.read()
+        """Bring the mirror of DNS up to date, and learn why refused writes were refused.
+
+        A commit that has just been read back did the first already, as of after it: asking again would only bring what
+        others wrote in these milliseconds, and the next write is fenced against that anyhow. Not so after a wait, or
+        where the outcome of any of its transactions is unknown: that one may have come after the reading back.
+        """
+        changed = self.dns.read_back() if self.fresh and isinstance(self.dns, ReadingBack) else None
+        self.fresh = False
+        if changed is None:
+            changed = await self.dns.read()
         before, self.read_at = self.read_at, time.time_ns()
         for name in filter(self.ours, changed):
             self.dirty.add(name)
@@ -174,10 +186,11 @@ class EnactorHands:
     async def compare(self, effect: Compare) -> Compared:
         """Endpoints that may need something.
 
-        First what follows the cursor. Those that are as they should be are settled.
+        First what follows the cursor, or after a refusal something else. Those that are as they should be are settled.
         """
         pairs: list[Pair] = []
-        for at, name in enumerate(self.dirty.after(effect.cursor, time.monotonic_ns())):
+        cursor = self.elsewhere() if self.met and len(self.dirty) > effect.limit else effect.cursor
+        for at, name in enumerate(self.dirty.after(cursor, time.monotonic_ns())):
             if at % CHUNK == CHUNK - 1:
                 await asyncio.sleep(0)
             live = self.dns.live(name)
@@ -199,6 +212,11 @@ class EnactorHands:
                 return Compared(tuple(pairs), more=len(self.dirty) > len(pairs))
         return Compared(tuple(pairs))
 
+    def elsewhere(self) -> str:
+        """Where to go on after a refusal: mostly another enactor is at work there, and would be met again and again."""
+        self.met, self.meetings = False, self.meetings + 1
+        return self.dirty.before_one(lambda count: jitter(count, self.settings.name, self.meetings))
+
     def settled(self, live: Live, row: Row) -> bool:
         """Whether the judge would say DONE: the quick way for the many that need nothing."""
         marker = live.marker
@@ -213,6 +231,8 @@ class EnactorHands:
 
     async def pair(self, live: Live, row: Row | None) -> Pair:
         """One endpoint with all that its judge may ask about it."""
+        if row is not None and plain(live, row):
+            return Pair(live, row)
         known = self.file.recall(live.name)
         ours: set[str] = set()
         if live.marker is None and not live.empty:
@@ -269,23 +289,32 @@ class EnactorHands:
         await tell(self.store, news)
 
     async def commit(self, batch: Batch) -> Event:
-        """One transaction; afterwards each of its endpoints is looked at again."""
+        """The decider's commit, in one transaction or several; afterwards each endpoint is looked at again.
+
+        Several stand or fall each by itself. What applied is done whatever became of the rest, of which the decider is
+        told: it reads again, and judges by what it finds.
+        """
         self.dirty.update(change.name for change in batch)
         began = time.time_ns()
         self.complaint = ("", "")
-        try:
-            applied = await self.dns.commit(batch)
-        except (Refused, Misconfigured) as error:
-            if len(batch) == 1:  # the decider is only told that it was refused; people need the provider's own words
-                self.complaint = (batch[0].name, error.what)
-            raise
-        if not applied:
-            self.refused = {change.name: change for change in batch}
-            return Changed()
-        await self.enacted(batch, began)
-        return Committed()
+        parts = transactions(batch, self.settings.room) if self.settings.at_once > 1 else (batch,)
+        outcomes = await sent(self.dns, parts)
+        applied = [change for part, outcome in zip(parts, outcomes, strict=True) if outcome is True for change in part]
+        if applied:
+            await self.enacted(applied, began)
+        changed = [change for part, outcome in zip(parts, outcomes, strict=True) if outcome is False for change in part]
+        self.refused = {change.name: change for change in changed}
+        self.met = bool(changed)
+        for outcome in outcomes:
+            if isinstance(outcome, PortError):
+                if len(batch) == 1 and isinstance(outcome, (Refused, Misconfigured)):
+                    # The decider is only told that it was refused; people need the provider's own words.
+                    self.complaint = (batch[0].name, outcome.what)
+                raise outcome
+        self.fresh = True
+        return Changed() if changed else Committed()
 
-    async def enacted(self, batch: Batch, began: Instant) -> None:
+    async def enacted(self, batch: Sequence[Change], began: Instant) -> None:
         """Make known who enacted what. It has happened whether or not this can be written down."""
         now = time.time_ns()
         self.file.keep(
@@ -304,7 +333,7 @@ class EnactorHands:
             before = old.generation if isinstance(old, Marker) else None
             done.append(Enacted(change.name, marker.generation, self.settings.name, now, marker.writes))
             if before == marker.generation:
-                rows += self.healed(change, now)
+                rows += healed(change, self.settings.name, *self.emptied.pop(change.name, (0, now)), now)
             else:
                 rows.append(
                     self.history("enacted", change.name, f"{before or '-'} -> {marker.generation} in {took} ms")
@@ -314,24 +343,6 @@ class EnactorHands:
         except PortError as error:
             log.debug("enactments not stored: %s", error)
         await tell(self.store, rows)
-
-    def healed(self, change: Change, now: Instant) -> list[HistoryRow]:
-        """What another writer had done, as of when it was read (by whom isn't known), and that it is healed.
-
-        Both lines are told by the enactor that healed it, so that three that saw it tell it once.
-        """
-        marker = change.marker
-        looked, seen = self.emptied.pop(change.name, (0, now))
-        count = len(change.content.addresses)
-        did = "emptied" if change.seen.empty else "altered"
-        says = f"its marker still says gen {marker.generation}, {count} address{'' if count == 1 else 'es'}"
-        done = f"healed: gen {marker.generation}, {nth(marker.writes)} write"
-        if change.seen.empty:
-            done += f"; it was empty {empty_for(looked, seen, now)}"
-        return [
-            HistoryRow("finding", change.name, "", f"{did} by another writer; {says}", seen),
-            self.history("healed", change.name, done),
-        ]
 
     def history(self, kind: str, name: str, text: str) -> HistoryRow:
         """A line of history by this enactor."""
@@ -348,27 +359,6 @@ class EnactorHands:
             if whole is not None:
                 known.append((name, whole))
         self.file.keep(known)
-
-
-def empty_for(looked: Instant, seen: Instant, now: Instant) -> str:
-    """For how long a record was empty that was read whole at ``looked`` (0: never), and at ``seen`` no more.
-
-    Where DNS is watched closely (NOTIFY, or its serial each second) that is the time since it was seen; else from when
-    to when it may have been.
-    """
-    if not looked:
-        return "before this enactor looked"
-    shortest, longest = now - seen, now - looked
-    if seen - looked > CLOSELY:
-        return f"for {spoken(shortest)} to {spoken(longest)}"
-    return f"for {shortest // MILLISECOND} ms" if shortest < SECOND else f"for {spoken(shortest)}"
-
-
-def nth(number: int) -> str:
-    """An ordinal, as the first few are said."""
-    words = {1: "first", 2: "second", 3: "third", 4: "fourth", 5: "fifth"}
-    ends = "th" if 10 < number % 100 < 20 else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
-    return words.get(number, f"{number}{ends}")
 
 
 async def run_enactor(

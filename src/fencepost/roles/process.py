@@ -83,7 +83,7 @@ def run(name: str, main: Callable[[], Coroutine[Any, Any, None]], folder: Path, 
 
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         try:
-            runner.run(until_told(main))
+            runner.run(until_told(main, interruptible=log_to_stderr))
         except KeyboardInterrupt:
             return 130
         except Exception as error:
@@ -122,10 +122,21 @@ def code_of(error: PortError) -> int:
     return 2 if isinstance(error, Misconfigured) else 1 if isinstance(error, Refused) else 3
 
 
-async def until_told(main: Callable[[], Coroutine[Any, Any, None]]) -> None:
-    """Run ``main`` until it ends or the process is told to (SIGTERM)."""
-    task = asyncio.ensure_future(main())
-    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
+async def until_told(main: Callable[[], Coroutine[Any, Any, None]], *, interruptible: bool = False) -> None:
+    """Run ``main`` until it ends or the process is told to: by SIGTERM, in the foreground by Ctrl-C too.
+
+    A second Ctrl-C ends it at once.
+    """
+    task, loop = asyncio.ensure_future(main()), asyncio.get_running_loop()
+    loop.add_signal_handler(signal.SIGTERM, task.cancel)
+
+    def interrupted() -> None:
+        loop.remove_signal_handler(signal.SIGINT)
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        task.cancel()
+
+    if interruptible:
+        loop.add_signal_handler(signal.SIGINT, interrupted)
     try:
         await task
     except asyncio.CancelledError:

@@ -5,7 +5,7 @@ between passes: names that have been settled are skipped where they stand, and n
 """
 
 from bisect import bisect_right, insort
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 FEW = 256
 """More new names than that at once, and sorting anew is cheaper than putting each in its place."""
@@ -60,6 +60,12 @@ class Unsettled:
             name = order[at - len(order)] if at >= len(order) else order[at]
             if name in self._names and self._aside.get(name, 0) <= now:
                 yield name
+
+    def before_one(self, of: Callable[[int], int]) -> str:
+        """The name before one of them, to walk on from: ``of`` chooses, of so many. "" if there is none."""
+        self._arrange()
+        left = [name for name in self._order if name in self._names]
+        return left[of(len(left)) - 1] if left else ""
 
     def _arrange(self) -> None:
         if len(self._unplaced) > FEW or len(self._order) > 2 * len(self._names) + FEW:

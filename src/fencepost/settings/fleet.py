@@ -22,7 +22,7 @@ RENEW_LEAST, RENEW_MOST = "100ms", "10m"
 COMMAND_WORDS, COMMAND_BYTES = 64, 4096
 """What a command may have: it goes to a host with every instance of its set, and a message holds a thousand."""
 
-HOST_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,126}[A-Za-z0-9])?")
+HOST_NAME = re.compile(r"[a-z0-9](?:[a-z0-9.-]{0,61}[a-z0-9])?")
 """What a host may be called: it stands in rows, on command lines and in addresses of pages."""
 
 _ALLOW = re.compile(r"(?P<protocol>[a-z0-9]+)/(?P<port>[0-9]{1,5}) +from +(?P<source>\S+)")
@@ -93,7 +93,7 @@ def hosts(value: Any) -> tuple[str, ...]:
     found: set[str] = set()
     for one in value:
         if not HOST_NAME.fullmatch(values.string(one)):
-            raise UnfitError(f"{shown(one)} must be 1 to 128 letters, digits, dots, hyphens and underscores")
+            raise UnfitError(f"{shown(one)} must be 1 to 63 small letters, digits, hyphens and dots")
         if one in found:
             raise UnfitError(f"{shown(one)} is there twice")
         found.add(one)

@@ -15,11 +15,17 @@ from fencepost.settings.values import Reader
 NONE: Mapping[str, Reader] = {}
 
 
+UPDATES_AT_ONCE = 4
+"""UPDATEs of one enactor under way. Three enactors' then keep a primary busy while each reads back what it wrote; BIND
+takes 100 in all before it turns any away (``update-quota``)."""
+
+
 class Provider(NamedTuple):
     """One provider. ``options`` are its own keys of text, ``secrets`` those that say where a secret is to be found.
 
     ``must`` names those of them that have to be given, each with an example. ``room`` is what one transaction holds,
-    ``weighted`` whether it has weighted record sets, ``srv`` whether its adapter keeps SRV records beside an endpoint.
+    ``at_once`` how many are under way together, ``weighted`` whether it has weighted record sets, ``srv`` whether its
+    adapter keeps SRV records beside an endpoint.
     """
 
     label: str
@@ -28,13 +34,14 @@ class Provider(NamedTuple):
     secrets: tuple[str, ...] = ()
     must: Mapping[str, str] = {}
     room: Room = Room()
+    at_once: int = 1
     weighted: bool = False
     srv: bool = False
 
 
 PROVIDERS = {
-    "embedded": Provider("the embedded server", "fencepost.assembly.rfc2136", srv=True),
-    "rfc2136": Provider("RFC 2136", "fencepost.assembly.rfc2136", srv=True),
+    "embedded": Provider("the embedded server", "fencepost.assembly.rfc2136", at_once=UPDATES_AT_ONCE, srv=True),
+    "rfc2136": Provider("RFC 2136", "fencepost.assembly.rfc2136", at_once=UPDATES_AT_ONCE, srv=True),
     "route53": Provider(
         "Route 53",
         "fencepost.adapters.dns_route53",

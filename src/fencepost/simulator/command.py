@@ -8,12 +8,12 @@ from msgspec import structs
 
 from fencepost.simulator import trace
 from fencepost.simulator.result import SimulationResult, Violation, gathered
-from fencepost.simulator.scenarios import PROMISES, SCENARIOS, Scenario
-from fencepost.simulator.schedule import KINDS
+from fencepost.simulator.scenarios import SCENARIOS, Scenario
 from fencepost.simulator.shrink import TRIES, Shrinking, Shrunk, shrink
-from fencepost.simulator.simulate import Walked, walk
+from fencepost.simulator.simulate import walk
 from fencepost.simulator.story import story
 from fencepost.simulator.trace import Header
+from fencepost.simulator.walked import Walked
 
 Progress = Callable[[int, Walked], None]
 """Called after each walk with how many are done."""
@@ -138,10 +138,12 @@ def narrowed(name: str, faults: tuple[str, ...] | None = None, promises: tuple[s
     """
     scenario = scenario_named(name)
     if faults is not None:
-        kinds = tuple(known(fault, KINDS, "fault") for fault in faults)
+        kinds = tuple(known(fault, scenario.drawn_from, "fault") for fault in faults)
         scenario = structs.replace(scenario, kinds=kinds, every=True)
     if promises is not None:
-        scenario = structs.replace(scenario, promises=tuple(known(each, PROMISES, "promise") for each in promises))
+        scenario = structs.replace(
+            scenario, promises=tuple(known(each, scenario.judgeable, "promise") for each in promises)
+        )
     return scenario
 
 

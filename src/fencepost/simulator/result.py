@@ -7,8 +7,9 @@ from msgspec import Struct
 from fencepost.core.instant import SECOND
 from fencepost.simulator.scenarios import Scenario
 from fencepost.simulator.schedule import Upset
-from fencepost.simulator.simulate import Walked, added
+from fencepost.simulator.simulate import added
 from fencepost.simulator.trace import Header
+from fencepost.simulator.walked import Walked
 from fencepost.simulator.watch import clock_face
 
 PARTNERS: dict[str, tuple[str, ...]] = {
@@ -23,6 +24,21 @@ PARTNERS: dict[str, tuple[str, ...]] = {
     "converges": ("adopted",),
 }
 """For each promise, what must have happened somewhere for it to mean anything: its "sometimes" partners."""
+
+FLEET_PARTNERS: dict[str, tuple[str, ...]] = {
+    "single_holder": ("taken over", "epoch raised"),
+    "started_once": ("replaced",),
+    "ended_stays_ended": ("ended",),
+    "outage_lapses_nothing": ("lapsed",),
+    "backlog_bounded": ("granted",),
+    "recovers": ("lapsed", "adopted"),
+}
+"""The same for a fleet's."""
+
+
+def partners(name: str) -> tuple[str, ...]:
+    """What must have happened for a promise to mean anything."""
+    return PARTNERS.get(name) or FLEET_PARTNERS[name]
 
 
 class Violation(Struct, frozen=True):
@@ -72,7 +88,7 @@ class SimulationResult(Struct, frozen=True):
 
     def vacuous(self) -> list[str]:
         """Promises none of whose partners happened."""
-        return [name for name in self.judged if not any(self.seen.get(event) for event in PARTNERS.get(name, ()))]
+        return [name for name in self.judged if not any(self.seen.get(event) for event in partners(name))]
 
 
 def gathered(
@@ -112,7 +128,7 @@ def document(result: SimulationResult) -> dict[str, Any]:
             name: {
                 "held": (broken is None or broken.promise != name) if result.seeds else None,
                 "times_checked": result.checked.get(name, 0),
-                "sometimes": {event: result.seen.get(event, 0) for event in PARTNERS.get(name, ())},
+                "sometimes": {event: result.seen.get(event, 0) for event in partners(name)},
             }
             for name in result.judged
         },
@@ -177,8 +193,8 @@ def tell(result: SimulationResult) -> str:
     head = "HOLDS" if result.verdict == "holds" else "UNFINISHED, nothing broken so far"
     lines = [f"{head} · {count}{stopped} · {result.scenario} · {rate}"]
     for name in result.judged:
-        partners = [f"{event} {n:,}" for event in PARTNERS.get(name, ()) if (n := result.seen.get(event, 0))]
-        said = ", ".join(partners) or "nothing that it speaks of happened"
+        happened = [f"{event} {n:,}" for event in partners(name) if (n := result.seen.get(event, 0))]
+        said = ", ".join(happened) or "nothing that it speaks of happened"
         lines.append(f"  {name:24} checked {result.checked.get(name, 0):>9,} times · {said}")
     if result.unwritten:
         lines.append(f"no trace: {result.unwritten}")

@@ -1,14 +1,18 @@
 """Named scenarios: how big a region, what may go wrong in it, for how long, and which promises are judged."""
 
+from collections.abc import Mapping
+
 from msgspec import Struct
 
 from fencepost.core.instant import HOUR, MILLISECOND, MINUTE, SECOND, Duration
-from fencepost.core.promises import ALWAYS, EVENTUALLY
-from fencepost.simulator.schedule import KINDS, Upset, swarm
+from fencepost.core.promises import ALWAYS, EVENTUALLY, FLEET
+from fencepost.simulator.fleet.schedule import FLEET_KINDS
+from fencepost.simulator.schedule import KINDS, Kind, Upset, swarm
 
 QUIET: Duration = 15 * MINUTE
 """Within so long after everything stopped going wrong, a region must have converged."""
 PROMISES = (*ALWAYS, *EVENTUALLY)
+FLEET_PROMISES = tuple(FLEET)
 
 
 class Scenario(Struct, frozen=True, gc=False):
@@ -16,7 +20,8 @@ class Scenario(Struct, frozen=True, gc=False):
 
     ``pools`` gives each pool's (endpoints, targets). ``kinds`` may be drawn by a seed (``every``: all are), ``fixed``
     happen in each walk. Of ``lasts``, the last ``quiet`` are without upsets. ``mean`` is a call's mean latency (0:
-    drawn). ``promises`` are judged.
+    drawn). ``promises`` are judged. With ``fleet`` it is a fleet of hosts instead, of so many shards, each with so many
+    managers (0: drawn).
     """
 
     name: str
@@ -31,6 +36,20 @@ class Scenario(Struct, frozen=True, gc=False):
     quiet: Duration = QUIET
     mean: Duration = 0
     promises: tuple[str, ...] = PROMISES
+    fleet: bool = False
+    hosts: int = 0
+    shards: int = 0
+    managers: int = 0
+
+    @property
+    def drawn_from(self) -> Mapping[str, Kind]:
+        """Every kind of upset that there is for it."""
+        return FLEET_KINDS if self.fleet else KINDS
+
+    @property
+    def judgeable(self) -> tuple[str, ...]:
+        """Every promise that can be judged in it."""
+        return FLEET_PROMISES if self.fleet else PROMISES
 
     @property
     def endpoints(self) -> int:
@@ -39,7 +58,9 @@ class Scenario(Struct, frozen=True, gc=False):
 
     def upsets(self, seed: int) -> tuple[Upset, ...]:
         """What goes wrong in one seed's walk."""
-        drawn = swarm(seed, self.kinds, self.lasts - self.quiet, self.endpoints, every=self.every)
+        drawn = swarm(
+            seed, self.kinds, self.lasts - self.quiet, self.endpoints, every=self.every, known=self.drawn_from
+        )
         return tuple(sorted((*self.fixed, *drawn), key=lambda each: each.at))
 
 
@@ -222,6 +243,15 @@ SCENARIOS: dict[str, Scenario] = {
             pools=((2, 3),),
             lasts=7 * MINUTE,
             quiet=3 * MINUTE,
+        ),
+        Scenario(
+            "fleet",
+            "hosts, their managers over one to three shards, leases and placement; half of all kinds of upset",
+            tuple(FLEET_KINDS),
+            lasts=40 * MINUTE,
+            quiet=10 * MINUTE,
+            promises=FLEET_PROMISES,
+            fleet=True,
         ),
     )
 }

@@ -4,7 +4,7 @@ Swarm style (Groce, Zhang, Eide, Chen, Regehr, "Swarm Testing", ISSTA 2012): eac
 at all, and how often each comes. A walk with everything in it hides what one fault alone does for long.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from msgspec import Struct
 
@@ -98,7 +98,13 @@ TAKES_MARKER = frozenset(
 
 
 def swarm(
-    seed: int, kinds: Iterable[str], length: Duration, endpoints: int, *, every: bool = False
+    seed: int,
+    kinds: Iterable[str],
+    length: Duration,
+    endpoints: int,
+    *,
+    every: bool = False,
+    known: Mapping[str, Kind] = KINDS,
 ) -> tuple[Upset, ...]:
     """The upsets of one walk of this length, drawn from these kinds: half of them each time, or all.
 
@@ -110,7 +116,7 @@ def swarm(
     hot = [random.randrange(PICKS) for _ in range(random.choice((0, 2, 5)))]
     drawn: list[Upset] = []
     for name in kinds:
-        kind = KINDS[name]
+        kind = known[name]
         takes_part, share = random.random() < 0.5 or every, random.random()
         if not takes_part:
             continue

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Callable
 from functools import partial
 
-from msgspec import Struct, structs
+from msgspec import structs
 
 from fencepost.core.instant import MINUTE, SECOND, Duration, Instant
 from fencepost.core.record_set import NOTHING
@@ -16,6 +16,7 @@ from fencepost.core.traffic.janitor import Janitor, JanitorSettings
 from fencepost.core.traffic.load_balancer import PoolSettings
 from fencepost.core.traffic.membership import Listing
 from fencepost.simulator.dns_parts import DnsPart
+from fencepost.simulator.fleet.simulate import FleetSimulation
 from fencepost.simulator.health_parts import Balancer, CheckerPart
 from fencepost.simulator.parts import Parts
 from fencepost.simulator.pools import ZONES, Configuration, Pools, Truth, addresses
@@ -24,6 +25,7 @@ from fencepost.simulator.schedule import Upset
 from fencepost.simulator.timed import EndpointSetting
 from fencepost.simulator.upsets import Upsets
 from fencepost.simulator.walk import EPOCH, Operation, Process, Walk
+from fencepost.simulator.walked import Walked
 from fencepost.simulator.watch import Broken
 from fencepost.world import goals
 from fencepost.world.region import OWNER
@@ -33,22 +35,6 @@ SETTLED: Duration = 2 * MINUTE
 LOOK_EACH: Duration = 10 * SECOND
 WANTED = Wanted(NOTHING, "4")
 Told = Callable[[Instant, str, str, object], None]
-
-
-class Walked(Struct, frozen=True):
-    """What one seed's walk came to. ``promise`` is the broken one's name, "" if all held; times in nanoseconds."""
-
-    seed: int
-    scenario: str
-    promise: str
-    words: str
-    ended: Instant
-    moves: int
-    checked: dict[str, int]
-    seen: dict[str, int]
-    converged_after: Duration
-    cpu_s: float
-    upsets: tuple[Upset, ...]
 
 
 class Simulation:
@@ -166,7 +152,12 @@ def parts_of(walk: Walk, pools: Pools, scenario: Scenario, *, shortcuts: bool) -
 
 def walk(seed: int, scenario: Scenario, upsets: tuple[Upset, ...] | None = None, told: Told | None = None) -> Walked:
     """One seed's walk through a scenario."""
-    return Simulation(seed, scenario, upsets).run(told)
+    return simulation(seed, scenario, upsets).run(told)
+
+
+def simulation(seed: int, scenario: Scenario, upsets: tuple[Upset, ...] | None = None) -> Simulation | FleetSimulation:
+    """The region or the fleet that a scenario speaks of, about to be walked."""
+    return (FleetSimulation if scenario.fleet else Simulation)(seed, scenario, upsets)
 
 
 def added(counts: list[dict[str, int]]) -> dict[str, int]:

@@ -21,10 +21,13 @@ from typing import Annotated, Any
 from msgspec import Meta, Struct, ValidationError, convert, structs
 
 from fencepost.core.instant import Instant
-from fencepost.simulator.scenarios import PROMISES, SCENARIOS, Scenario
-from fencepost.simulator.schedule import KINDS, Upset
-from fencepost.simulator.simulate import Simulation, Walked
+from fencepost.simulator.fleet.simulate import FleetSimulation
+from fencepost.simulator.scenarios import SCENARIOS, Scenario
+from fencepost.simulator.schedule import Upset
+from fencepost.simulator.simulate import Simulation
+from fencepost.simulator.simulate import simulation as chosen
 from fencepost.simulator.walk import Operation
+from fencepost.simulator.walked import Walked
 from fencepost.world.model import Move
 
 VERSION = 1
@@ -77,11 +80,16 @@ def simulation_of(header: Header) -> Simulation:
     return Simulation(header.seed, header.scenario, header.upsets)
 
 
+def walkable(header: Header) -> Simulation | FleetSimulation:
+    """The region or fleet that a header speaks of, before its first move."""
+    return chosen(header.seed, header.scenario, header.upsets)
+
+
 def lines_of(
     header: Header,
     write: Line,
     operated: Callable[[Operation], None] | None = None,
-    simulation: Simulation | None = None,
+    simulation: Simulation | FleetSimulation | None = None,
 ) -> Walked:
     """Walk, and give each line of the trace."""
     scenario = header.scenario
@@ -94,7 +102,7 @@ def lines_of(
     upsets = [[each.at, each.kind, each.where, each.lasts, each.pick] for each in header.upsets]
     head = {"fencepost_trace": VERSION, "seed": header.seed, "scenario": scenario.name, "sizes": sizes}
     write(json.dumps(head | {"promises": list(scenario.promises), "upsets": upsets}))
-    walked = (simulation or simulation_of(header)).run(Recorder(write).told, operated)
+    walked = (simulation or walkable(header)).run(Recorder(write).told, operated)
     write(json.dumps(["end", walked.promise, walked.words, walked.moves]))
     return walked
 
@@ -121,8 +129,9 @@ def header_of(line: str) -> Header:
         raise ValueError(f"its first line is no header of a trace ({error})") from None
     scenario = SCENARIOS.get(read.scenario)
     unknown = [f"scenario {read.scenario!r}"] if scenario is None else []
-    unknown += [f"kind of upset {upset[1]!r}" for upset in read.upsets if upset[1] not in KINDS]
-    unknown += [f"promise {name!r}" for name in read.promises if name not in PROMISES]
+    if scenario is not None:
+        unknown += [f"kind of upset {upset[1]!r}" for upset in read.upsets if upset[1] not in scenario.drawn_from]
+        unknown += [f"promise {name!r}" for name in read.promises if name not in scenario.judgeable]
     if scenario is None or unknown:
         raise ValueError(f"its first line names what this fencepost doesn't know: {unknown[0]}")
     if not read.promises:
@@ -138,7 +147,9 @@ def header_in(path: Path) -> Header:
 
 
 def replay(
-    path: Path, operated: Callable[[Operation], None] | None = None, simulation: Simulation | None = None
+    path: Path,
+    operated: Callable[[Operation], None] | None = None,
+    simulation: Simulation | FleetSimulation | None = None,
 ) -> Walked:
     """Walk a trace again. Raises :class:`Differs` at the first line that comes out otherwise.
 
@@ -174,4 +185,4 @@ def compare(line: str, expected: tuple[int, str]) -> None:
 
 def told_by(header: Header, listen: Callable[[Instant, str, str, Any], None]) -> Walked:
     """Walk again for whoever wants to hear it."""
-    return simulation_of(header).run(listen)
+    return walkable(header).run(listen)

@@ -41,9 +41,10 @@ def host_faults(shared: Shared) -> Iterator[Move]:
     if shared.budgeted(Fault.MIDWAY):
         for at, flying in enumerate(shared.flight):
             rest = [*shared.flight[:at], *shared.flight[at + 1 :]]
-            left = midway(shared.spent(Fault.MIDWAY), flying, rest) if flying.to_host else None
-            if left is not None:
-                yield Move("host: crash-midway", None, started(left, True, running), calm=False, event="crash-midway")
+            lefts = midway(shared.spent(Fault.MIDWAY), flying, rest) if flying.to_host else ()
+            for left, broken in lefts:
+                after = started(left, True, tuple(sorted(left.running)))
+                yield Move("host: crash-midway", None, after, broken, calm=False, event="crash-midway")
     if shared.budgeted(Fault.DIE):
         after = structs.replace(shared.spent(Fault.DIE), alive=False, running=frozenset())
         yield Move("host: dies", None, after, calm=False, event="died")
@@ -66,7 +67,8 @@ def store_faults(shared: Shared) -> Iterator[Move]:
         yield Move("the store is wiped", None, after, calm=False, event="wiped")
     if shared.budgeted(Fault.RESTORE):
         if shared.copied is None:
-            yield Move("the store is copied", None, structs.replace(shared, copied=shared.rows), calm=False)
+            copied = structs.replace(shared, copied=shared.rows)
+            yield Move("the store is copied", None, copied, calm=False, event="copied")
         elif shared.copied != shared.rows:
             rows = structs.replace(shared.copied, life=life)
             after = structs.replace(shared.spent(Fault.RESTORE), copied=None, rows=rows)

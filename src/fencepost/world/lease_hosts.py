@@ -4,8 +4,9 @@ from collections.abc import Iterator
 
 from msgspec import structs
 
-from fencepost.core.capacity.host import Host, HostEffect, Persist, Reply, Start, Told
+from fencepost.core.capacity.host import Host, HostEffect, Persist, Reply, Start, Stop, Told
 from fencepost.core.capacity.messages import Answer, Check, Order
+from fencepost.core.capacity.token import Token
 from fencepost.world.leases import NOW, Fault, Flying, Shared, Slot, aged_message, registered, with_host
 from fencepost.world.model import Move
 
@@ -22,7 +23,8 @@ def hosting(slot: Slot, shared: Shared) -> Iterator[Move]:
             rest = [*shared.flight[:at], *shared.flight[at + 1 :]]
             yield deliver(slot, shared, flying, rest, calm=True)
             if shared.budgeted(Fault.REPEAT):
-                yield deliver(slot, shared.spent(Fault.REPEAT), flying, [*rest, flying], calm=False)
+                again = deliver(slot, shared.spent(Fault.REPEAT), flying, [*rest, flying], calm=False)
+                yield again._replace(event="repeated")
 
 
 def told(shared: Shared, flying: Flying) -> tuple[Host, tuple[HostEffect, ...]]:
@@ -38,6 +40,10 @@ def deliver(slot: Slot, shared: Shared, flying: Flying, rest: list[Flying], *, c
     message = flying.message
     host, effects = told(shared, flying)
     after, broken = obeyed(shared, effects, flying.who)
+    if isinstance(message, Order) and host.memory is not None and host.memory.set != shared.memory.set:
+        met = shared.acked[0]
+        older = message.token.place < met.place or (message.token.place == met.place and message.token != met)
+        broken = broken or ("single_holder" if older else None)
     after = with_host(after, host)
     answers = [Flying(flying.who, each.message, to_host=False) for each in effects if isinstance(each, Reply)]
     after = after.flying(*rest, *answers)
@@ -61,28 +67,48 @@ def obeyed(shared: Shared, effects: tuple[HostEffect, ...], who: str) -> tuple[S
                 shared = structs.replace(shared, started=shared.started | ids)
             case Reply(message=Answer(token=met)):
                 known, whose = shared.acked
-                if met == known and whose not in ("", who):
+                whose = whose if known.place == met.place else ""
+                stands = granted(shared) == met
+                other = known.place == met.place and known != met
+                if known.place > met.place or other or (stands and whose not in ("", who)):
                     broken = broken or "single_holder"
-                if known.place > met.place:
-                    broken = broken or "single_holder"
-                shared = structs.replace(shared, acked=(met, who))
+                shared = structs.replace(shared, acked=(met, who if stands else whose))
     return shared, broken
 
 
-def midway(shared: Shared, flying: Flying, rest: list[Flying]) -> Shared | None:
-    """What is left if the agent dies right after writing its memory; None if it writes none."""
-    host, effects = told(shared, flying)
-    if not any(isinstance(each, Persist) for each in effects):
+def granted(shared: Shared) -> Token | None:
+    """The token of the grant that stands in the store. Others grant nothing: no order is ever sent under them."""
+    rows, row = shared.rows, shared.rows.host
+    if row is None or rows.shard is None or not row.held(rows.name):
         return None
-    return structs.replace(with_host(shared, host), running=shared.running).flying(*rest)
+    return Token(rows.shard.epoch, row.number, row.nonce)
+
+
+def midway(shared: Shared, flying: Flying, rest: list[Flying]) -> Iterator[tuple[Shared, str | None]]:
+    """What is left, and what is broken, if the agent dies between two things that it does, whichever they are."""
+    _, effects = told(shared, flying)
+    for done in range(1, len(effects)):
+        before = effects[:done]
+        after, broken = obeyed(shared, before, flying.who)
+        memory, running = shared.memory, shared.running
+        for effect in before:
+            match effect:
+                case Persist(memory=written):
+                    memory = written
+                case Stop(ids=ids):
+                    running -= frozenset(ids)
+                case Start(instances=instances):
+                    running |= {each.id for each in instances}
+        answers = [Flying(flying.who, each.message, to_host=False) for each in before if isinstance(each, Reply)]
+        yield structs.replace(after, memory=memory, running=running).flying(*rest, *answers), broken
 
 
 def passing(slot: Slot, shared: Shared) -> Iterator[Move]:
-    """A renewal's time passes, for all; or for all but the host's clock."""
-    if not shared.time:
+    """A renewal's time passes, for all; or for all but the host's clock. A host registers in less than that."""
+    if not shared.time or (shared.alive and shared.rows.host is None):
         return
     shared = structs.replace(shared, time=max(-1, shared.time - 1))
-    flight = tuple(sorted({aged_message(each) for each in shared.flight}, key=repr))
+    flight = tuple(sorted({aged_message(each, shared.boot) for each in shared.flight}, key=repr))
     managers, host = shared.ticks
     after = structs.replace(shared, flight=flight, ticks=(1 - managers, 1 - host))
     yield Move("time passes", slot, after, event="time")

@@ -68,7 +68,9 @@ def moves(slot: Slot, shared: Shared, shape: Shape) -> Iterator[Move]:
         case _:
             yield from managing(slot, shared)
             if shared.budgeted(Fault.CRASH):
-                after = structs.replace(shared.spent(Fault.CRASH), dead=shared.dead | {slot.name})
+                after = structs.replace(shared.spent(Fault.CRASH), dead=shared.dead | {slot.name}).flying(
+                    *shared.flight
+                )
                 fresh = manager(shape, slot.name + "'")._replace(at=slot.at)
                 yield Move("crash", fresh, after, calm=False, event="crashed")
 
@@ -93,7 +95,8 @@ def managing(slot: Slot, shared: Shared) -> Iterator[Move]:
             yield Move("takes it for silent", *tell(slot, spent, Silent(ZERO)), calm=False, event="silent")
     if leases.ticked != NOW:
         yield Move("notices the time", *tell(slot, shared, Tick()))
-    if slot.host != shared.rows.host and leases.acting and not any(each.call == "read hosts" for each in slot.pending):
+    news = slot.host != shared.rows.host or leases.owner.life != shared.rows.name
+    if news and leases.acting and not any(each.call == "read hosts" for each in slot.pending):
         yield Move("looks at rows", *perform_read(slot, shared))
     yield from placing(slot, shared)
 
@@ -123,6 +126,8 @@ def tell(slot: Slot, shared: Shared, event: Event) -> tuple[Slot, Shared]:
                 numbers = (int(effect.left[0]), int(effect.incarnation[0]), int(effect.boot[0]))
                 used = {Op.MARK: numbers[:1], Op.GRANT: numbers[1:], Op.BOOT: numbers[2:]}
                 slot = begun(slot, Pending(effect.op.name, numbers=used.get(effect.op, ())))
+                if effect.op is Op.LAPSE:
+                    shared = structs.replace(shared, unheard=True)
             case Prove():
                 slot = begun(slot, Pending("PROVE"))
             case Send(whole=whole):
@@ -172,6 +177,7 @@ def hear(slot: Slot, shared: Shared, flying: Flying) -> Move:
     if message.set is not None:
         slot = slot._replace(told=message.set)
     if message.token == token(slot):
+        shared = structs.replace(shared, unheard=False)
         slot = slot._replace(down=(message.version, message.down) if message.down else (0, ()))
 
     def one(value: object, kind: type[np.generic] = np.int64) -> Any:
@@ -230,7 +236,12 @@ def perform_shard(slot: Slot, shared: Shared, pending: Pending) -> Iterator[Move
     yield Move(label, *tell(done, after, ShardWritten(row)), calm=not other, event="took over" if other else "")
     if shared.budgeted(Fault.UNKNOWN):
         away = Away(Op.NONE, NO_IDS)
-        yield Move(label + "; the answer is lost", *tell(slot, after.spent(Fault.UNKNOWN), away), calm=False)
+        yield Move(
+            label + "; the answer is lost",
+            *tell(slot, after.spent(Fault.UNKNOWN), away),
+            calm=False,
+            event="answer lost",
+        )
 
 
 def perform_read(slot: Slot, shared: Shared) -> tuple[Slot, Shared]:
@@ -280,8 +291,16 @@ def perform_write(slot: Slot, shared: Shared, pending: Pending) -> Iterator[Move
         after = structs.replace(after, over=after.over | (slot.host.set.ids - new.set.ids))
     done = slot._replace(host=new)
     event = {Op.LAPSE: "lapsed", Op.GRANT: "granted", Op.MARK: "marked", Op.ADOPT: "adopted"}.get(op, "")
-    yield Move(label, *tell(done, after, Wrote(op, True, facts(new, life))), event=event)
+    broken = "lapsed_until_heard" if op is Op.GRANT and shared.unheard else None
+    yield Move(label, *tell(done, after, Wrote(op, True, facts(new, life))), broken, event=event)
     if shared.budgeted(Fault.UNKNOWN):
         lost = Away(op, ZERO)
-        yield Move(f"{label}; the answer is lost", *tell(slot, after.spent(Fault.UNKNOWN), lost), calm=False)
-        yield Move(f"{label}; it never arrives", *tell(slot, shared.spent(Fault.UNKNOWN), lost), calm=False)
+        yield Move(
+            f"{label}; the answer is lost",
+            *tell(slot, after.spent(Fault.UNKNOWN), lost),
+            calm=False,
+            event="answer lost",
+        )
+        yield Move(
+            f"{label}; it never arrives", *tell(slot, shared.spent(Fault.UNKNOWN), lost), calm=False, event="write lost"
+        )

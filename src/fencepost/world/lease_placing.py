@@ -10,7 +10,7 @@ from msgspec import structs
 from fencepost.core.capacity.fleet_store import Claim
 from fencepost.core.capacity.messages import InstanceSet
 from fencepost.core.capacity.rows import HostRow
-from fencepost.world.leases import Fault, Rows, Shared, Slot, attempt
+from fencepost.world.leases import Fault, Rows, Shared, Slot, attempt, has_lapsed
 from fencepost.world.model import Move
 
 
@@ -28,7 +28,9 @@ def placing(slot: Slot, shared: Shared) -> Iterator[Move]:
     opened = rows.shard is not None and rows.shard.open == rows.name
     if opened and row.placeable(rows.name) and shared.budgeted(Fault.LAUNCH):
         yield place(slot, shared, row)
-    if row.lease == "lapsed" and row.life == rows.name and row.set.instances:
+    if opened and rows.life > 1 and shared.budgeted(Fault.LAUNCH) and not has_lapsed(row, rows.name):
+        yield place_elsewhere(slot, shared)
+    if has_lapsed(row, rows.name) and row.set.instances:
         gone = row.set.ids
         yield placed("places what had lapsed elsewhere", gone, "replaced", over=shared.over | gone)
     version, down = slot.down
@@ -44,7 +46,7 @@ def placing(slot: Slot, shared: Shared) -> Iterator[Move]:
         yield move._replace(shared=after, calm=False)
     hosts = slot.decider.hosts
     told = bool(hosts.size and hosts.fresh[0] and hosts.host_version[0] >= row.set.version and slot.host == row)
-    lapsed = row.lease == "lapsed" and row.life == rows.name
+    lapsed = has_lapsed(row, rows.name)
     done = rows.ending - row.set.ids
     if done and (told or lapsed):
         after = structs.replace(shared, rows=structs.replace(rows, ending=rows.ending - done), over=shared.over | done)
@@ -58,6 +60,20 @@ def place(slot: Slot, shared: Shared, row: HostRow) -> Move:
     new = structs.replace(row, set=InstanceSet(row.set.version + 1, (*row.set.instances, attempt(number))))
     after = structs.replace(shared.spent(Fault.LAUNCH), rows=written(shared.rows, new))
     return Move(f"places attempt {number}", slot, after, calm=False, event="placed")
+
+
+def place_elsewhere(slot: Slot, shared: Shared) -> Move:
+    """The next attempt joins another host's set: it must not be one that this host runs or ran.
+
+    Asked only where the store was lost: before, the rows know every attempt. And not of a host that has lapsed since:
+    that one has been waited for.
+    """
+    number = shared.rows.attempts + 1
+    here = attempt(number).id
+    rows = structs.replace(shared.rows, attempts=number)
+    after = structs.replace(shared.spent(Fault.LAUNCH), rows=rows, over=shared.over | {here})
+    broken = "started_once" if here in shared.started else None
+    return Move(f"places attempt {number} elsewhere", slot, after, broken, calm=False, event="placed elsewhere")
 
 
 def written(rows: Rows, row: HostRow) -> Rows:

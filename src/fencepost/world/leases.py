@@ -26,6 +26,14 @@ from fencepost.core.capacity.token import NO_TOKEN, Token
 from fencepost.core.instant import Instant
 
 HOST = "h"
+PROMISES = {
+    "single_holder": "a host never answers under an earlier token than before, and one grant is one manager's",
+    "started_once": "an attempt is started at most once",
+    "ended_stays_ended": "no attempt is started that was replaced, or was reported as ended",
+    "lapsed_until_heard": "a lease that has lapsed isn't given again before the host has answered",
+    "converges": "from everywhere the host can come to hold its lease and to run what its row says; dead, to lapse",
+}
+"""Name to meaning, of what is promised here."""
 NOW: Instant = 10
 """What every clock says."""
 FRESH = 3
@@ -103,9 +111,10 @@ class Shared(Struct, frozen=True, gc=False):
 
     ``ticks`` are managers' and host's time passed, in units of R, as far as parts must still be told (modulo 2).
     ``over`` are attempts that run or ran elsewhere, or were reported as ended: starting one is the violation.
-    ``started`` are those that were ever started here. ``acked`` is the highest token the host's memory ever answered
-    under, and whose it was. ``dead`` are managers that died. ``grants`` is how high grants' numbers go, at
-    most, ``room`` how many messages are in flight, and ``time`` how often time may still pass (-1: for ever).
+    ``started`` are those that were ever started here. ``acked`` is the token the host's memory last answered under,
+    and whose grant it was ("" while none stood). ``unheard``: no manager has heard of the host since one let it lapse.
+    ``dead`` are managers that died. ``grants`` is how high grants' numbers go, at most, ``room`` how many messages are
+    in flight, and ``time`` how often time may still pass (-1: for ever).
     """
 
     rows: Rows
@@ -118,6 +127,7 @@ class Shared(Struct, frozen=True, gc=False):
     over: frozenset[str] = frozenset()
     started: frozenset[str] = frozenset()
     acked: tuple[Token, str] = (NO_TOKEN, "")
+    unheard: bool = False
     budget: tuple[tuple[Fault, int], ...] = ()
     copied: Rows | None = None
     dead: frozenset[str] = frozenset()
@@ -135,8 +145,12 @@ class Shared(Struct, frozen=True, gc=False):
         return structs.replace(self, budget=tuple(each for each in left if each[1]))
 
     def flying(self, *messages: Flying) -> "Shared":
-        """The same with these messages in flight, in one order whatever came first; one too many is lost."""
-        return structs.replace(self, flight=tuple(sorted(messages[: self.room], key=repr)))
+        """The same with these messages in flight, in one order whatever came first.
+
+        One too many is lost, and so is what is for a manager that died.
+        """
+        heard = [each for each in messages if each.to_host or each.who not in self.dead]
+        return structs.replace(self, flight=tuple(sorted(heard[: self.room], key=repr)))
 
     def host_decider(self) -> Host:
         """The host as it is."""
@@ -184,9 +198,10 @@ class Slot(NamedTuple):
 class Shape(Struct, frozen=True, gc=False):
     """How many managers, and what may happen how often.
 
-    ``expected``: the configuration names the host. No more than ``grants`` are given to it, and
-    no more than ``room`` messages are in flight, and time passes ``time`` times (-1: for ever): the bounds of this
-    world.
+    ``held``: it begins with the host's lease given to the first manager (:mod:`fencepost.world.lease_begin`), and not
+    with nothing; ``placed``: also with an attempt placed there that the host wasn't told of. ``expected``: the
+    configuration names the host. No more than ``grants`` are given to it, no more than ``room`` messages are in flight,
+    and time passes ``time`` times (-1: for ever): the bounds of this world.
     """
 
     managers: int = 2
@@ -195,6 +210,8 @@ class Shape(Struct, frozen=True, gc=False):
     grants: int = 2
     room: int = 2
     time: int = -1
+    held: bool = False
+    placed: bool = False
     decider: type[HostLeases] = HostLeases
     margin: int = 1
 
@@ -252,10 +269,17 @@ def nonce(life: int, number: int) -> int:
     return life << 16 | number
 
 
+def has_lapsed(row: HostRow, life: str) -> bool:
+    """Whether the host's lease has run out in this life of the store. Of another life nothing is known."""
+    return row.lease == "lapsed" and row.life == life
+
+
 def facts(row: HostRow | None, life: str) -> Facts:
     """What a manager's port tells of the host's row."""
     rows = [row] if row is not None else []
-    leases = {"held": Lease.HELD, "lapsed": Lease.LAPSED, "none": Lease.UNKNOWN}
+
+    def lease(row: HostRow) -> Lease:
+        return Lease.LAPSED if has_lapsed(row, life) else Lease.HELD if row.held(life) else Lease.UNKNOWN
 
     def column(values: list[Any], kind: Any) -> Any:
         return np.array(values, kind)
@@ -264,7 +288,7 @@ def facts(row: HostRow | None, life: str) -> Facts:
         column([0] * len(rows), np.int64),
         column([each.number for each in rows], np.int64),
         column([each.nonce for each in rows], np.uint64),
-        column([leases[each.lease] if each.life == life else Lease.UNKNOWN for each in rows], np.int8),
+        column([lease(each) for each in rows], np.int8),
         column([each.incarnation for each in rows], np.uint64),
         column([each.boot for each in rows], np.uint64),
         column([each.left for each in rows], np.int64),
@@ -282,8 +306,8 @@ def caught_up(slot: Slot, shared: Shared) -> Slot:
     if slot.at[0] != shared.ticks[0]:
         decider.aged(1, NOW - LEASE)
     if slot.at[1] != shared.ticks[1]:
-        stamps = decider.hosts.stamp
-        stamps[:] = np.maximum(stamps - 1, NOW - FRESH)
+        stamps, own = decider.hosts.stamp, decider.hosts.boot == shared.boot
+        stamps[own] = np.maximum(stamps[own] - 1, NOW - FRESH)
     lean(decider)
     return slot._replace(decider=decider, at=shared.ticks)
 
@@ -296,7 +320,7 @@ def lean(decider: HostLeases) -> None:
     """
     decider.owner.beaten = decider.owner.since = decider.window = LONG_AGO
     decider.lapses = 0
-    if decider.settings.expect:
+    if 0 < decider.settings.expect <= decider.hosts.size:
         decider.taken = LONG_AGO
     decider.ticked = max(decider.ticked, NOW - 2)
     hosts = decider.hosts
@@ -306,10 +330,13 @@ def lean(decider: HostLeases) -> None:
         said[~hosts.fresh] = 0
 
 
-def aged_message(flying: Flying) -> Flying:
-    """A message once the host's clock has moved on."""
+def aged_message(flying: Flying, boot: int) -> Flying:
+    """A message once the host's clock has moved on.
+
+    A stamp of another boot may seem as young at any later time as it did at first: that clock began anew.
+    """
     message = flying.message
-    if isinstance(message, Order | Answer):
+    if isinstance(message, Order | Answer) and message.boot == boot:
         message = structs.replace(message, stamp=max(message.stamp - 1, NOW - FRESH))
     return flying._replace(message=message)
 
@@ -332,9 +359,13 @@ def without_old_answers(shared: Shared) -> Shared:
 
 
 def at_bound(shared: Shared) -> bool:
-    """Whether no further grant is given because of this world's bound."""
+    """Whether no further grant is given, or not enough time is left, because of this world's bounds.
+
+    A dead host needs a lease's time to lapse, and a tick; to notice that the store is another one takes a tick.
+    """
     row = shared.rows.host
-    return row is not None and row.number >= shared.grants
+    late = 0 <= shared.time < (2 if shared.alive else LEASE + 1)
+    return late or (row is not None and row.number >= shared.grants)
 
 
 def converged(shared: Shared) -> bool:
@@ -343,7 +374,7 @@ def converged(shared: Shared) -> bool:
     if row is None or rows.shard is None:
         return False
     if not shared.alive:
-        return row.lease == "lapsed" and row.life == rows.name
+        return has_lapsed(row, rows.name)
     token = Token(rows.shard.epoch, row.number, row.nonce)
     held = row.held(rows.name) and row.reported and row.incarnation == shared.memory.incarnation
     runs = shared.memory.set == row.set and shared.running == row.set.ids

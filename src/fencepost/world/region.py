@@ -27,6 +27,7 @@ from fencepost.core.store import Head, Order, Plan, Row, Tables, Wanted
 from fencepost.core.traffic.dns_enactor import DnsEnactor, EnactorSettings
 from fencepost.core.traffic.dns_planner import DnsPlanner, PlannerSettings
 from fencepost.core.traffic.janitor import Janitor, JanitorSettings
+from fencepost.core.traffic.room import Room
 from fencepost.core.zone import Batch, Live
 from fencepost.world.faults import Fault
 
@@ -128,7 +129,10 @@ class Slot(NamedTuple):
 
 
 class Shape(Struct, frozen=True, gc=False):
-    """How big a region: parts (of each store), endpoints, stores, the last plan number; what may happen how often."""
+    """How big a region: parts (of each store), endpoints, stores, the last plan number; what may happen how often.
+
+    With ``at_once`` above 1 an enactor sends each endpoint's write as a transaction of its own, so many at once.
+    """
 
     enactors: int = 2
     planners: int = 1
@@ -137,6 +141,7 @@ class Shape(Struct, frozen=True, gc=False):
     stores: int = 1
     last: int = 0
     budget: tuple[tuple[Fault, int], ...] = ()
+    at_once: int = 1
 
     def may(self, *faults: Fault) -> bool:
         """Whether any of these may happen at all."""
@@ -147,6 +152,8 @@ def title(shape: Shape) -> str:
     """A shape in words."""
     parts = [(shape.enactors, "enactor"), (shape.planners, "planner"), (shape.janitors, "janitor")]
     words = [f"{count} {word}{'s' * (count > 1)}" for count, word in parts if count]
+    if shape.at_once > 1:
+        words.append(f"{shape.at_once} transactions at once")
     if shape.stores > 1:
         words.append(f"each for {shape.stores} stores")
     return ", ".join([*words, f"{shape.endpoints} endpoint{'s' * (shape.endpoints > 1)}"])
@@ -183,7 +190,7 @@ def parts(shape: Shape) -> Iterator[Slot]:
             file = (None,) * shape.endpoints
             first = file if shape.may(Fault.FILE_OLD) else ()
             name = f"enactor {'ABCDEF'[n]}{place}"
-            yield fresh(Slot(name, enactor(), NOTHING_READ, ReadDns(), file, store, first=first))
+            yield fresh(Slot(name, enactor(shape.at_once), NOTHING_READ, ReadDns(), file, store, first=first))
         for n in range(shape.planners):
             yield fresh(Slot(f"planner {n + 1}{place}", planner(), NOTHING_READ, ReadHead(), (), store))
         for _ in range(shape.janitors):
@@ -201,9 +208,11 @@ def life(number: int) -> str:
     return f"{number:04x}"
 
 
-def enactor() -> DnsEnactor:
+def enactor(at_once: int = 1) -> DnsEnactor:
     """An enactor just started. All have one name here: names only spread jitter, and a timer may fire at any time."""
     settings = EnactorSettings("enactor", OWNER, batch=2)
+    if at_once > 1:
+        settings = structs.replace(settings, room=Room(endpoints=1), at_once=at_once)
     return DnsEnactor(settings, settings.batch)
 
 
@@ -222,7 +231,7 @@ def fresh(slot: Slot) -> Slot:
     decider: AnyDecider
     match slot.decider:
         case DnsEnactor():
-            decider = enactor()
+            decider = enactor(slot.decider.settings.at_once)
         case DnsPlanner():
             decider = planner()
         case _:

@@ -193,6 +193,18 @@ def test_a_fleet_grows() -> None:
         admission.grow(2)
 
 
+def test_what_was_calibrated_can_be_kept() -> None:
+    """L rises in calm windows; the next process begins with it instead of learning it again in a recovery."""
+    admission = Admission(settings(10, window=SECOND), 5_000)
+    admission.acquire(range(5_000), 0)
+    now = 0
+    while now < 12 * SECOND:
+        ids, _ = admission.take(now)
+        now += 40 * MILLISECOND
+        admission.answered(ids, now)
+    assert 13 <= admission.calibrated <= admission.limit <= 40
+
+
 def test_only_settings_and_calls_decide() -> None:
     """The same calls at the same instants give the same answers: there is no chance and no clock in it."""
     keys = set()

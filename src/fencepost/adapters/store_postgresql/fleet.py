@@ -35,8 +35,8 @@ EVERY_ROW_S = 60.0
 """So long reading all rows of a kind may take."""
 _CLOCK = "SELECT life, snapshot FROM fleet"
 _STANDING = (
-    "SELECT kind, key, revision FROM unnest(%b::text[], %b::text[]) AS wanted (kind, key)"
-    " JOIN fleet_row USING (kind, key)"
+    "SELECT kind, key, revision, CASE WHEN kind = 'shard' THEN body END"
+    " FROM unnest(%b::text[], %b::text[]) AS wanted (kind, key) JOIN fleet_row USING (kind, key)"
 )
 _PROOF = (
     "SELECT life, place, revision, body FROM fleet LEFT JOIN ("
@@ -45,16 +45,25 @@ _PROOF = (
     ") AS found ON true"
 )
 _PUT = (
-    "INSERT INTO fleet_row (kind, key, hash, revision, body)"
-    " SELECT kind, key, hash, %s, body FROM unnest(%b::text[], %b::text[], %b::bigint[], %b::bytea[])"
+    "put AS (INSERT INTO fleet_row (kind, key, hash, revision, body)"
+    " SELECT kind, key, hash, %(snapshot)s, body"
+    " FROM unnest(%(kinds)b::text[], %(keys)b::text[], %(hashes)b::bigint[], %(bodies)b::bytea[])"
     " AS given (kind, key, hash, body)"
-    " ON CONFLICT (kind, key) DO UPDATE SET revision = excluded.revision, body = excluded.body"
+    " ON CONFLICT (kind, key) DO UPDATE SET revision = excluded.revision, body = excluded.body)"
 )
 _DELETE = (
-    "DELETE FROM fleet_row USING unnest(%b::text[], %b::text[]) AS given (kind, key)"
-    " WHERE fleet_row.kind = given.kind AND fleet_row.key = given.key"
+    "gone AS (DELETE FROM fleet_row USING unnest(%(gone_kinds)b::text[], %(gone_keys)b::text[]) AS given (kind, key)"
+    " WHERE fleet_row.kind = given.kind AND fleet_row.key = given.key)"
 )
+_MOVE = "UPDATE fleet SET snapshot = %(snapshot)s RETURNING pg_notify(%(channel)s, '')"
+"""With this transaction's commit, those who wait for fleet rows are woken."""
 _SHARD = "SELECT body FROM fleet_row WHERE kind = 'shard' AND key = %s"
+_NEWS = (
+    "SELECT life, snapshot, (SELECT body FROM fleet_row WHERE kind = 'shard' AND key = %(shard)s), key, revision, body"
+    " FROM fleet LEFT JOIN ("
+    "SELECT key, revision, body FROM fleet_row WHERE kind = %(kind)s AND revision > %(since)s{which}"
+    ") AS later ON true"
+)
 Place = tuple[Kind, str]
 Stored = tuple[str, int, bytes]
 """Key, revision and body."""
@@ -85,10 +94,11 @@ class PostgresqlFleetStore:
 
         def work() -> Page:
             database = self._database
-            if since > 0 and (now := database.look(clock))[1] == since:
-                return Page(*now, ())
-            most_s = EVERY_ROW_S if since <= 0 else None
-            life, snapshot, found = database.read(lambda session: changed(session, kind, shard, since), most_s=most_s)
+            seen = database.look(lambda session: news(session, kind, shard, since)) if since > 0 else None
+            if seen is None:
+                most_s = EVERY_ROW_S if since <= 0 else None
+                seen = database.read(lambda session: changed(session, kind, shard, since), most_s=most_s)
+            life, snapshot, found = seen
             return Page(life, snapshot, database.checked(lambda: tuple(versioned(kind, *each) for each in found)))
 
         return await self._run(work)
@@ -157,6 +167,29 @@ def own_row(session: Session, shard: int) -> ShardRow | None:
     return shard_row(found[0] if found is not None else None, shard)
 
 
+def news(session: Session, kind: Kind, shard: int | None, since: int) -> tuple[str, int, Sequence[Stored]] | None:
+    """As :func:`changed`, by one statement, which sees one state: a slow server is asked once or twice, not five times.
+
+    How many shards there are must be known before; None if that changed meanwhile.
+    """
+    which, own = "", None
+    if shard is not None and kind in SHARDED:
+        own = own_row(session, shard)
+        if own is None:
+            return None
+        which = " AND " + SHARD_IS.format_map(shard_values(own)).replace("%", "%%")
+    asked = {"kind": kind, "since": since, "shard": str(shard) if own is not None else ""}
+    found = session.rows(_NEWS.format(which=which), asked)
+    if not found:
+        raise UnreadableError("fleet", 1, "there is none")
+    life, snapshot, body = found[0][:3]
+    if own is not None and shard is not None:
+        now = shard_row(body, shard)
+        if now is None or now.of != own.of:
+            return None
+    return life, snapshot, sorted((key, revision, body) for _, _, _, key, revision, body in found if key is not None)
+
+
 def changed(session: Session, kind: Kind, shard: int | None, since: int) -> tuple[str, int, Sequence[Stored]]:
     """Life, snapshot and the rows changed after one: by the index, unless all are wanted.
 
@@ -208,28 +241,37 @@ class Puts(Struct, frozen=True):
         kept = sorted((place, body) for place, body in fit if body is not None)
         return cls([place for place, _ in kept], [body for _, body in kept], [place for place, b in fit if b is None])
 
+    def write(self, session: Session, snapshot: int) -> None:
+        """Write it all as of a snapshot, by one statement: whoever commits next waits for it, and for its way here."""
+        given: dict[str, object] = {"snapshot": snapshot, "channel": session.address.fleet}
+        parts: list[str] = []
+        if self.places:
+            parts.append(_PUT)
+            kinds, keys = _columns(self.places)
+            given |= {"kinds": kinds, "keys": keys, "hashes": [hash_of(key) for key in keys], "bodies": self.bodies}
+        if self.gone:
+            parts.append(_DELETE)
+            given["gone_kinds"], given["gone_keys"] = _columns(self.gone)
+        session.execute(f"WITH {', '.join(parts)} {_MOVE}" if parts else _MOVE, given)
+
 
 def commit(
     session: Session, claim: Claim | None, groups: Sequence[Group], bodies: Sequence[Sequence[bytes | None]]
 ) -> Written | None:
     """The groups that fit, under the lock; ``bodies`` are their rows encoded."""
     life, snapshot = clock(session, "FOR UPDATE")
-    if claim is not None and not claim.stands(own_row(session, claim.shard), life):
-        return None
     places = [change.place for group in groups for change in group]
-    found = session.rows(_STANDING, _columns(places)) if places else []
-    stand = {(kind, key): revision for kind, key, revision in found}
-    applied = tuple(all(stand.get(change.place, 0) == change.seen for change in group) for group in groups)
+    own: list[Place] = [("shard", str(claim.shard))] if claim is not None else []
+    found = session.rows(_STANDING, _columns(own + places)) if own or places else []
+    stand = {(kind, key): (revision, body) for kind, key, revision, body in found}
+    if claim is not None:
+        row = shard_row(stand[own[0]][1] if own[0] in stand else None, claim.shard)
+        if not claim.stands(row, life):
+            return None
+    applied = tuple(all(stand.get(change.place, (0,))[0] == change.seen for change in group) for group in groups)
     if not any(applied):
         return Written(snapshot, applied)
-    puts = Puts.of(groups, bodies, applied)
-    if puts.places:
-        hashes = [hash_of(key) for _, key in puts.places]
-        session.execute(_PUT, (snapshot + 1, *_columns(puts.places), hashes, puts.bodies))
-    if puts.gone:
-        session.execute(_DELETE, _columns(puts.gone))
-    session.execute("UPDATE fleet SET snapshot = %s", (snapshot + 1,))
-    session.notify_fleet()
+    Puts.of(groups, bodies, applied).write(session, snapshot + 1)
     return Written(snapshot + 1, applied)
 
 

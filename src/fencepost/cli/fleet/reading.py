@@ -19,11 +19,12 @@ FROM_STORE = "the API doesn't answer; this is read from the store"
 
 
 class Seen(NamedTuple):
-    """What was read, and where: ``api`` or ``store``."""
+    """What was read, and where: ``api`` or ``store``. ``calibrated``: it was measured how many may be asked at once."""
 
     source: str
     hosts: tuple[HostSeen, ...] = ()
     instances: tuple[InstanceSeen, ...] = ()
+    calibrated: bool = True
 
 
 class Page(msgspec.Struct):
@@ -32,6 +33,7 @@ class Page(msgspec.Struct):
     more: str
     hosts: tuple[HostSeen, ...] = ()
     instances: tuple[InstanceSeen, ...] = ()
+    calibrated: bool = True
 
 
 def fleet_region(config: str | None) -> Region:
@@ -64,7 +66,7 @@ def from_api(region: Region, what: str, timeout: Duration) -> Seen:
         except msgspec.MsgspecError as error:
             raise Unavailable(f"answered something else ({error})", where=f"the API at {region.api.listen}") from None
     hosts = tuple(each for page in pages for each in page.hosts)
-    return Seen("api", hosts, tuple(each for page in pages for each in page.instances))
+    return Seen("api", hosts, tuple(each for page in pages for each in page.instances), pages[-1].calibrated)
 
 
 def from_store(region: Region, timeout: Duration) -> Seen:
@@ -85,7 +87,8 @@ async def seen(talk: Talk, store: FleetStorePort) -> Seen:
 
     view = View(store, time.monotonic_ns)
     await talk.within(view.refresh(), "the store")
-    return Seen("store", tuple(view.hosts(time.time_ns())), tuple(view.instances(when)))
+    measured = view.calibration is not None
+    return Seen("store", tuple(view.hosts(time.time_ns())), tuple(view.instances(when)), measured)
 
 
 def with_store(

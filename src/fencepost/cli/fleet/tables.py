@@ -20,6 +20,7 @@ from fencepost.settings import Region
 from fencepost.settings.mistakes import advice
 from fencepost.settings.units import spoken
 
+CALIBRATE = "fencepost fleet calibrate"
 LEASES = ("held", "suspect", "lapsed", "unknown")
 STATES = ("ready", "pending", "waiting", "ending", "ended")
 ODD = {"suspect": "yellow", "lapsed": "yellow", "unknown": "yellow", "pending": "yellow", "waiting": "yellow"}
@@ -40,7 +41,8 @@ def hosts(*, zone: str | None = None, timeout: Timeout = "10s", config: Config =
     if json:
         say(document("hosts", seen, region, found))
         return 0
-    tell(seen, host_lines(found, width(sys.stdout)))
+    never = [f"never calibrated: {CALIBRATE}  measures how many may be asked at once"]
+    tell(seen, [*host_lines(found, width(sys.stdout)), *(() if seen.calibrated or not seen.hosts else never)])
     return 0
 
 
@@ -72,6 +74,11 @@ def instances(
     shown = found if all_ else [each for each in found if each.state != "ended"]
     if json:
         say(document("instances", seen, region, shown))
+        return 0
+    where = (f" of pool {pool}" if pool else "") + (f" at {host}" if host else "")
+    if not shown and (where or ended):
+        over = f"; {ended} {'has' if ended == 1 else 'have'} ended (--all shows them)" if ended else ""
+        tell(seen, [f"no instance{where}{over}"])
         return 0
     lines = instance_lines(shown, width(sys.stdout), region)
     if ended and not all_:

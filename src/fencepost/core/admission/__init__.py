@@ -7,6 +7,6 @@ what all go by.
 
 from fencepost.core.admission.admission import Admission
 from fencepost.core.admission.settings import AdmissionSettings
-from fencepost.core.admission.spread import back_off, first_renewal, next_renewal
+from fencepost.core.admission.spread import back_off, first_renewal, next_renewal, phase
 
-__all__ = ["Admission", "AdmissionSettings", "back_off", "first_renewal", "next_renewal"]
+__all__ = ["Admission", "AdmissionSettings", "back_off", "first_renewal", "next_renewal", "phase"]

@@ -87,6 +87,11 @@ class Admission:
         return self.brake.limit
 
     @property
+    def calibrated(self) -> int:
+        """L as it has become: worth persisting, for the settings of the next start."""
+        return max(1, int(self.brake.calibrated + 1e-9))
+
+    @property
     def rate(self) -> float:
         """Calls a second that the service carries, as far as is known."""
         return self.brake.rate

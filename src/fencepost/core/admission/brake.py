@@ -53,12 +53,16 @@ class Sample(msgspec.Struct):
         return self.took / self.count if self.count else 0.0
 
     @property
+    def error(self) -> float:
+        """The mean's standard error."""
+        if not self.count:
+            return 0.0
+        return sqrt(max(0.0, self.squares / self.count - self.mean**2) / self.count)
+
+    @property
     def sure(self) -> bool:
         """Whether the mean is known to a few per cent."""
-        if not self.count or not self.took:
-            return False
-        variance = max(0.0, self.squares / self.count - self.mean**2)
-        return sqrt(variance / self.count) <= SURE * self.mean
+        return self.mean > 0 and self.error <= SURE * self.mean
 
 
 class Brake(msgspec.Struct):
@@ -159,7 +163,8 @@ class Brake(msgspec.Struct):
         self.steady.add(self.window)
         if self.calm < settings.calm_windows or not self.steady.sure:
             return
-        calm = self.steady.mean <= settings.calm_ratio * min(self.lowest or self.service, self.service)
+        least = self.steady.mean - self.steady.error
+        calm = least <= settings.calm_ratio * min(self.lowest or self.service, self.service)
         self._know(self.steady)
         self.calm, self.steady = 0, Sample()
         if calm:
@@ -167,6 +172,7 @@ class Brake(msgspec.Struct):
             self.current = settings.ceiling * self.calibrated
 
     def _know(self, sample: Sample) -> None:
-        """The lowest mean that is known."""
-        if sample.sure and not 0 < self.lowest <= sample.mean:
-            self.lowest = sample.mean
+        """The lowest mean that is known, and its error: the lowest of many would else be a lucky one."""
+        found = sample.mean + sample.error
+        if sample.sure and not 0 < self.lowest <= found:
+            self.lowest = found

@@ -14,6 +14,10 @@ from fencepost.core.instant import Duration, Instant
 from fencepost.core.jitter import jitter
 
 ODD = 0xA0761D6478BD642F
+GOLDEN = 0x9E3779B97F4A7C15
+"""2^64 by the golden ratio."""
+NEIGHBOURS = 8
+"""Bits: so many ids follow one another."""
 EARLY = 8
 """A renewal keeps its phase if that brings the next one forward by at most this part of a period."""
 
@@ -36,6 +40,22 @@ def shares(ids: Ids, numbers: Ids, now: Instant) -> NDArray[np.float64]:
 def first_renewal(ids: Ids, numbers: Ids, now: Instant, period: Duration) -> Times:
     """When each is first to be renewed after a grant at ``now``: evenly in [period, 2 periods) from then."""
     return now + period + (shares(ids, numbers, now) * period).astype(np.int64)
+
+
+def phase(ids: Ids, period: Duration) -> Times:
+    """When in each period each one's renewals are due, the same for good: even over the ids.
+
+    A phase kept from the last renewal would be lost with it: after a manager's start or a shard's change of hands all
+    hosts are checked at once, and would be so again each period.
+
+    Neighbours come one soon after another, since what is known of them shares cache lines: drawn one by one from a
+    million, they cost twice as much to decide about. Their blocks lie as evenly as any number of them can (multiples of
+    the golden ratio), each over a 64th of the period.
+    """
+    words = (ids >> NEIGHBOURS).astype(np.uint64) * np.uint64(GOLDEN)
+    shares = (words >> np.uint64(11)).astype(np.float64) * (1 / (1 << 53))
+    shares += (ids & ((1 << NEIGHBOURS) - 1)) * (1 / (64 << NEIGHBOURS))
+    return ((shares % 1.0) * period).astype(np.int64)
 
 
 def next_renewal(due: Times, now: Instant, period: Duration) -> Times:

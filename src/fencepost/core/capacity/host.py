@@ -210,9 +210,13 @@ class Host(Struct, gc=False):
         return (
             order.token == memory.token != NO_TOKEN
             and order.boot == self.boot
-            and 0 <= now - order.stamp < self.settings.fresh_for
+            and 0 <= now - order.stamp < self.fresh_for(order)
             and order.set.version > memory.set.version
         )
+
+    def fresh_for(self, order: Order) -> Duration:
+        """How long an order's stamp is worth something: as long as to both, its sender and this host."""
+        return min(self.settings.fresh_for, order.lasts or self.settings.fresh_for)
 
     def order(self, memory: HostMemory, order: Order, now: Instant) -> tuple[HostEffect, ...]:
         """Take the set whole, or leave all as it is; either way the answer is the state.
@@ -234,7 +238,7 @@ class Host(Struct, gc=False):
         return (
             Persist(memory),
             *((Stop(tuple(sorted(stopping))),) if stopping else ()),
-            *((Start(tuple(starting.values()), order.stamp + self.settings.fresh_for),) if starting else ()),
+            *((Start(tuple(starting.values()), order.stamp + self.fresh_for(order)),) if starting else ()),
             Reply(self.answer(memory, now)),
         )
 

@@ -27,13 +27,10 @@ Checking a host is always harmless, so *when* to check is not decided here but b
 and ``Recheck``. Times are the manager's own monotonic clock.
 """
 
-from copy import copy
-from typing import Self
-
 import numpy as np
-from msgspec.structs import astuple
 
 from fencepost.core.capacity.lease_calls import (
+    NO_IDS,
     Answered,
     Away,
     Due,
@@ -43,7 +40,6 @@ from fencepost.core.capacity.lease_calls import (
     HostsRead,
     Ids,
     Lease,
-    LeaseSettings,
     Op,
     Outdated,
     Prove,
@@ -62,68 +58,14 @@ from fencepost.core.capacity.lease_calls import (
     Write,
     Wrote,
 )
-from fencepost.core.capacity.lease_columns import LONG_AGO, LeaseColumns, older
-from fencepost.core.capacity.shard_owner import ShardOwner, Standing
-from fencepost.core.instant import Duration, Instant
+from fencepost.core.capacity.lease_columns import LONG_AGO, LeaseColumns
+from fencepost.core.capacity.lease_state import LeaseState
+from fencepost.core.capacity.shard_owner import Standing
+from fencepost.core.instant import Instant
 
 
-class HostLeases:
-    """The manager's whole state. It can be lost at any moment: whoever comes after waits, and then knows as much.
-
-    ``loaded``: the rows were read since the shard was taken, which was at ``taken``. ``ticked``: the last tick.
-    ``lapses`` is how many held leases lapsed since ``window``; ``mass``: too many would. ``room`` is for the shard's
-    row, as its driver counts it.
-    """
-
-    def __init__(self, settings: LeaseSettings) -> None:
-        self.settings = settings
-        self.owner = ShardOwner(settings)
-        self.hosts = LeaseColumns()
-        self.loaded = False
-        self.taken: Instant = LONG_AGO
-        self.ticked: Instant = LONG_AGO
-        self.window: Instant = LONG_AGO
-        self.lapses = 0
-        self.mass = False
-        self.room = 0
-
-    def copy(self) -> Self:
-        """One that changes on its own."""
-        other = type(self)(self.settings)
-        other.__dict__.update(self.__dict__)
-        other.owner, other.hosts = copy(self.owner), self.hosts.copy()
-        return other
-
-    def key(self) -> tuple[object, ...]:
-        """What tells its state from another."""
-        own = (self.loaded, self.taken, self.ticked, self.window, self.lapses, self.mass)
-        return (*own, *astuple(self.owner)[1:], *self.hosts.key())
-
-    def aged(self, by: Duration, oldest: Instant) -> None:
-        """The same, ``by`` nanoseconds later, told from the same now; nothing is told apart beyond ``oldest``."""
-        self.hosts.aged(by, oldest)
-        for name in ("taken", "ticked", "window"):
-            setattr(self, name, older(getattr(self, name), by, oldest))
-        for name in ("since", "away", "beaten"):
-            setattr(self.owner, name, older(getattr(self.owner, name), by, oldest))
-
-    @property
-    def acting(self) -> bool:
-        """Whether it may write and order: it owns the shard, knows its rows, and the store is there."""
-        return self.owner.acting and self.loaded
-
-    def placing(self, now: Instant) -> bool:
-        """Whether each of the shard's hosts has told its set, or lapsed, in this life of the store.
-
-        Hosts that a lost store no longer knows may still come: they have the whole wait for it, unless the
-        configuration names all that there are.
-        """
-        hosts, row = self.hosts, self.owner.row
-        if not self.acting or (row is not None and row.open == self.owner.life):
-            return self.acting
-        waited = now - self.taken >= self.settings.lease or 0 < self.settings.expect <= hosts.size
-        told = (hosts.lease == Lease.LAPSED) | ((hosts.lease == Lease.HELD) & hosts.reported)
-        return waited and bool(told.all())
+class HostLeases(LeaseState):
+    """What each event means for that state, and what is to be done next."""
 
     def on(self, event: Event, now: Instant) -> tuple[Effect, ...]:
         """One step; see :class:`~fencepost.core.decider.Decider`. ``now`` is the process's own monotonic time."""
@@ -201,7 +143,7 @@ class HostLeases:
             self.hosts.lengthen(now + self.settings.renew)
         if not gone or not self.owner.owning:
             return ()
-        again = tuple(self.hosts.unsure().tolist())
+        again = tuple(self.hosts.unread().tolist())
         waiting = self.settle(np.flatnonzero(self.hosts.fresh), now)
         return (ReadHosts(anew=not self.loaded, again=again), *self.owner.ask(), *waiting)
 
@@ -210,6 +152,9 @@ class HostLeases:
         self.owner.went_away(now, about_row=event.op is Op.NONE)
         ids = event.ids[event.ids < self.hosts.size]
         self.hosts.busy[ids] = Op.NONE if event.op is Op.PROVE else Op.REREAD
+        if event.op in (Op.LAPSE, Op.MARK):
+            # It may yet be written, over the row as it was, and must not be once an order has gone out.
+            self.hosts.unsure[ids] = True
         self.hosts.proof[ids] = False
         return ()
 
@@ -221,7 +166,7 @@ class HostLeases:
             return self.owner.ask()
         effects = self.returned(now)
         hosts, ids, known = self.hosts, event.facts.ids, self.hosts.size
-        hosts.grow(event.size, now + self.settings.lease)
+        hosts.grow(event.size, now + max(self.settings.lease, self.owner.wait))
         hosts.take(event.facts)
         hosts.busy[ids[hosts.busy[ids] == Op.REREAD]] = Op.NONE
         if not self.loaded:
@@ -242,6 +187,9 @@ class HostLeases:
         if not event.stands:
             return (*effects, *self.owner.ask())
         hosts.take(event.facts)
+        if event.op in (Op.GRANT, Op.CLEAR):
+            # Written over by us: what was given up before finds another row than it had seen.
+            hosts.unsure[ids] = False
         if event.op is Op.GRANT:
             hosts.ends[ids] = np.maximum(hosts.ends[ids], now + self.settings.lease)
             done = (
@@ -270,9 +218,10 @@ class HostLeases:
         hosts.proof[ids] = False
         sent = ids[good] if self.acting else ids[:0]
         if len(sent):
-            # What it holds isn't known again until it has answered: to the order, or to the check that follows.
+            # What it holds isn't known again until it has answered: to the order, or to the next check in its turn.
+            # Checked at once, a host that datagrams reach and connections don't would be ordered as fast as it answers.
             hosts.fresh[sent] = False
-            effects += (SendOrders(sent, hosts.boot[sent].copy(), hosts.stamp[sent].copy()), Recheck(sent))
+            effects += (SendOrders(sent, hosts.boot[sent].copy(), hosts.stamp[sent].copy()),)
         return (*effects, *self.settle(ids[~good], now))
 
     def orderable(self, ids: Ids, now: Instant) -> Some:
@@ -280,7 +229,7 @@ class HostLeases:
         hosts = self.hosts
         same = hosts.host_incarnation[ids] == hosts.incarnation[ids]
         behind = hosts.version[ids] > hosts.host_version[ids]
-        held = (hosts.lease[ids] == Lease.HELD) & hosts.reported[ids] & (hosts.left[ids] == 0)
+        held = (hosts.lease[ids] == Lease.HELD) & hosts.reported[ids] & (hosts.left[ids] == 0) & ~hosts.unsure[ids]
         young = now - hosts.seen[ids] < 2 * self.settings.renew
         return np.asarray(held & same & behind & young)
 
@@ -290,13 +239,15 @@ class HostLeases:
         """Answers have arrived: each under the present token renews its lease, in memory."""
         if not self.owner.owning or not self.loaded:
             return ()
+        event = self.news(event)
         hosts, ids = self.hosts, event.ids
         mine = (hosts.number[ids] == event.number) & (hosts.nonce[ids] == event.nonce)
         mine &= event.epoch == self.owner.epoch
-        # One overtaken by a later answer of the same start of the agent says nothing new.
-        mine &= ~(hosts.fresh[ids] & (hosts.boot[ids] == event.boot) & (event.stamp < hosts.stamp[ids]))
+        effects: tuple[Effect, ...] = ()
         if not mine.all():
-            event = Answered(*(values[mine] for values in event))
+            # Whoever counts calls takes these for answered: unless they are checked again, nobody ever does.
+            effects = (Recheck(ids[~mine]),)
+            event = event.only(mine)
             ids = event.ids
         hosts.seen[ids] = now
         hosts.ends[ids] = now + self.settings.lease
@@ -307,7 +258,27 @@ class HostLeases:
         hosts.host_incarnation[ids] = event.incarnation
         hosts.host_version[ids] = event.version
         hosts.whole[ids] = event.whole
-        return (Renew(ids, hosts.ends[ids], False, hosts.number[ids]), *self.settle(ids, now))
+        ends = np.full(len(ids), now + self.settings.lease)
+        return (*effects, Renew(ids, ends, False, event.number), *self.settle(self.wanting(event), now))
+
+    def wanting(self, event: Answered) -> Ids:
+        """Those that may need something: who answered just as its row says needs nothing, and mostly that is all."""
+        hosts, ids = self.hosts, event.ids
+        same = (hosts.incarnation[ids] == event.incarnation) & (hosts.row_boot[ids] == event.boot)
+        same &= (hosts.version[ids] == event.version) & (hosts.left[ids] == 0)
+        same &= (hosts.lease[ids] == Lease.HELD) & hosts.reported[ids]
+        return NO_IDS if same.all() else ids[~same]
+
+    def news(self, event: Answered) -> Answered:
+        """Without answers of hosts that aren't known yet, and those overtaken by a later one of the same start of the
+        agent: they answer no call that is still out."""
+        hosts = self.hosts
+        ids = event.ids
+        if len(ids) and ids.max() >= hosts.size:
+            event = event.only(ids < hosts.size)
+            ids = event.ids
+        old = hosts.fresh[ids] & (hosts.boot[ids] == event.boot) & (event.stamp < hosts.stamp[ids])
+        return event.only(~old) if old.any() else event
 
     def settle(self, ids: Ids, now: Instant) -> tuple[Effect, ...]:
         """What each of these hosts needs next, if anything: a level, not a step of a plan."""
@@ -316,7 +287,7 @@ class HostLeases:
         hosts = self.hosts
         fresh = hosts.fresh[ids] & (hosts.busy[ids] == Op.NONE)
         own = (hosts.lease[ids] == Lease.HELD) & (hosts.host_incarnation[ids] == hosts.incarnation[ids])
-        unmarked = hosts.left[ids] == 0
+        unmarked = (hosts.left[ids] == 0) & ~hosts.unsure[ids]
         told, version = hosts.host_version[ids], hosts.version[ids]
         known = hosts.reported[ids] & (told <= version)
         booted = hosts.boot[ids] == hosts.row_boot[ids]
@@ -372,13 +343,17 @@ class HostLeases:
         if now - self.window >= self.settings.renew:
             self.window, self.lapses = now, 0
         over = np.flatnonzero((hosts.ends <= now) & (hosts.lease != Lease.LAPSED) & hosts.idle)
-        counted = over[(hosts.lease[over] == Lease.HELD) & ~hosts.gone[over]]
-        self.mass = self.lapses + len(counted) > self.most(hosts.held + self.lapses)
+        ours = (hosts.lease == Lease.HELD) & ~hosts.gone
+        counted = over[ours[over]]
+        # Renewals are spread over R, so hosts cut off at one moment lapse over R: those still to come are counted too.
+        would = int(np.count_nonzero(ours & (hosts.ends <= now + self.settings.renew)))
+        self.mass = self.lapses + would > self.most(hosts.held + self.lapses)
         if self.mass:
             over = np.setdiff1d(over, counted)
         else:
             self.lapses += len(counted)
         effects: list[Effect] = []
+        hosts.fresh[over] = False
         self.begin(Op.LAPSE, over, now, effects)
         return tuple(effects)
 
@@ -392,6 +367,7 @@ class HostLeases:
             return ()
         effects: list[Effect] = []
         hosts, ids = self.hosts, event.ids
+        hosts.fresh[ids] = False
         left, marked = hosts.ends[ids] - now, hosts.left[ids]
         news = (marked == 0) | (marked - left >= self.settings.renew // 2)
         wanted = ids[news & (left > 0) & (hosts.lease[ids] == Lease.HELD) & (hosts.busy[ids] == Op.NONE)]

@@ -3,12 +3,13 @@
 Only what changed is looked at again, so that a fleet of a million in which little happens costs little.
 """
 
-from collections.abc import Sequence
+from collections.abc import MutableMapping, Sequence
 
 from msgspec import Struct
 
 from fencepost.core.capacity import attempts
 from fencepost.core.capacity.fleet_store import Group, Versioned
+from fencepost.core.capacity.packed_hosts import PackedHosts
 from fencepost.core.capacity.room import Room
 from fencepost.core.capacity.rows import HostRow, InstanceRow, ShardRow
 from fencepost.core.capacity.shards import shard_of
@@ -57,12 +58,14 @@ class Strikes(Struct, frozen=True, gc=False):
 class Known:
     """All rows as last read. It can be lost at any moment: the rows, and hosts asked again, say as much."""
 
-    def __init__(self, settings: PlacementSettings, life: str) -> None:
+    def __init__(self, settings: PlacementSettings, life: str, packed: PackedHosts | None = None) -> None:
+        """``packed`` is for very many hosts, an empty one; a dict unless given."""
         self.settings = settings
         self.life = life
-        self.room = Room(life, str(settings.shard))
+        self.packed = packed
+        self.room = Room(life, str(settings.shard), packed.drafts if packed is not None else None)
         self.shards: dict[int, ShardRow] = {}
-        self.hosts: dict[str, Versioned] = {}
+        self.hosts: MutableMapping[str, Versioned] = packed if packed is not None else {}
         self.instances: dict[str, Versioned] = {}
         self.told: dict[str, Told] = {}
         self.waiting: dict[str, None] = {}
@@ -86,7 +89,10 @@ class Known:
         row, known = at.row, self.hosts.get(at.row.key)
         if not isinstance(row, HostRow) or (known is not None and known.revision >= at.revision):
             return
-        was = self.host_row(row.host)
+        was = known.row if known is not None and isinstance(known.row, HostRow) else None
+        if self.packed is not None:
+            at = self.packed.own(at)
+            row = at.row if isinstance(at.row, HostRow) else row
         self.hosts[row.host] = at
         self.room.put(row)
         if was is not None:

@@ -196,6 +196,13 @@ class Answered(NamedTuple):
     version: NDArray[np.int64]
     whole: Some
 
+    def only(self, some: Some) -> "Answered":
+        """Those of them."""
+        told = (self.number[some], self.nonce[some], self.boot[some], self.stamp[some])
+        return Answered(
+            self.ids[some], self.epoch[some], *told, self.incarnation[some], self.version[some], self.whole[some]
+        )
+
 
 class Outdated(Struct, frozen=True, gc=False):
     """A host refused: it has met this token (epoch, number, nonce), which outdates what it was sent."""

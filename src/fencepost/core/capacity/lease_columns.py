@@ -20,7 +20,7 @@ class LeaseColumns:
 
     ``fresh``: it has answered under its present token. ``seen`` and ``ends``: when its last answer arrived, and from
     when on its lease may lapse. ``busy``: the operation under way. ``proof``: one was asked for, and neither
-    stamp nor token has changed since.
+    stamp nor token has changed since. ``unsure``: a lapse or a mark was given up, and may yet be written.
     """
 
     ROW = ("number", "nonce", "lease", "incarnation", "row_boot", "left", "reported", "version", "gone")
@@ -44,6 +44,7 @@ class LeaseColumns:
         ("ends", np.int64),
         ("busy", np.int8),
         ("proof", np.bool_),
+        ("unsure", np.bool_),
     )
     number: NDArray[np.int64]
     nonce: NDArray[np.uint64]
@@ -64,6 +65,7 @@ class LeaseColumns:
     ends: NDArray[np.int64]
     busy: NDArray[np.int8]
     proof: NDArray[np.bool_]
+    unsure: NDArray[np.bool_]
 
     def __init__(self) -> None:
         self.size = 0
@@ -72,15 +74,15 @@ class LeaseColumns:
 
     def copy(self) -> Self:
         """Columns that change on their own."""
-        other = type(self)()
-        other.size = self.size
-        for name, _ in self.KINDS:
-            setattr(other, name, getattr(self, name).copy())
+        other = object.__new__(type(self))
+        own = self.__dict__
+        other.__dict__.update({name: own[name].copy() for name, _ in self.KINDS}, size=self.size)
         return other
 
     def key(self) -> tuple[bytes, ...]:
-        """What tells these columns from others."""
-        return tuple(getattr(self, name).tobytes() for name, _ in self.KINDS)
+        """What tells these columns from others: since each column's length is known, their bytes in a row do."""
+        own = self.__dict__
+        return (b"".join([own[name].tobytes() for name, _ in self.KINDS]),)
 
     def grow(self, size: int, ends: Instant) -> None:
         """Make room for hosts never heard of; none of them counts as lapsed before ``ends``."""
@@ -130,7 +132,7 @@ class LeaseColumns:
         """How many leases are held."""
         return int((self.lease == Lease.HELD).sum())
 
-    def unsure(self) -> Ids:
+    def unread(self) -> Ids:
         """Hosts whose last write may or may not have been done."""
         return np.flatnonzero(self.busy == Op.REREAD)
 

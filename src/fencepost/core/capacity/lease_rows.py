@@ -40,8 +40,12 @@ def marked(row: HostRow, life: str, left: Duration) -> HostRow | None:
 
 
 def cleared(row: HostRow, life: str) -> HostRow | None:
-    """No suspect any more: from now on orders may be sent again."""
-    return structs.replace(row, left=0) if row.held(life) and row.left else None
+    """No suspect any more: from now on orders may be sent again.
+
+    Written also where no mark stands: the row's new revision keeps out a mark or a lapse that was given up before, and
+    may still be under way.
+    """
+    return structs.replace(row, left=0) if row.held(life) else None
 
 
 def booted(row: HostRow, life: str, boot: int) -> HostRow | None:

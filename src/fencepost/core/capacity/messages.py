@@ -10,7 +10,7 @@ from typing import TypeAlias
 from msgspec import Struct
 
 from fencepost.core.capacity.token import Token
-from fencepost.core.instant import Instant
+from fencepost.core.instant import Duration, Instant
 
 
 class Message(Struct, frozen=True, gc=False, array_like=True, tag=True):
@@ -63,12 +63,17 @@ class Check(Message, frozen=True, gc=False, array_like=True, tag=1):
 
 
 class Order(Message, frozen=True, gc=False, array_like=True, tag=2):
-    """The set to run. Obeyed only with the current token and a stamp of this boot that is younger than 3R."""
+    """The set to run. Obeyed only with the current token and a stamp of this boot that is younger than 3R.
+
+    ``lasts`` is what the sender takes 3R for (0: what the host does): the shorter of the two counts, since managers and
+    hosts don't learn of another R at the same moment (kubernetes #47671).
+    """
 
     token: Token
     boot: int
     stamp: Instant
     set: InstanceSet
+    lasts: Duration = 0
 
 
 class NetworkState(Struct, frozen=True, gc=False, array_like=True):

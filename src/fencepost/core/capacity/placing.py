@@ -28,15 +28,15 @@ class Turn:
         self.touched: set[str] = set()
 
     def take(self) -> None:
-        """Look at what ends, what is over, what strays, what moves, and what waits, in that order."""
+        """Look at what is over, what strays, what ends, what moves, and what waits, in that order."""
         opened = self.all.opened
         if opened:
             self.all.look.update(self.all.later)
             self.all.later.clear()
-        self.ends()
         self.unsure()
         for host in list(self.all.look):
             self.at_host(host, opened)
+        self.ends()
         self.moves()
         if opened:
             self.waits()
@@ -115,7 +115,8 @@ class Turn:
             if row.old[0]:
                 if self.gone(name, *row.old):
                     self.single(attempts.settled(row))
-            elif not places or (self.gone(name, row.host, row.id) and not self.strays(name)):
+            elif self.all.opened and (not places or self.gone(name, row.host, row.id)) and not self.strays(name):
+                # Before all is open a host may yet tell of an attempt that the store has forgotten.
                 self.single(attempts.ended(row, self.wall))
 
     def gone(self, name: str, host: str, id_: str) -> bool:
@@ -205,9 +206,13 @@ class Turn:
         if not self.all.mine(each.name):
             return False
         sure = host.held(self.all.life) and host.reported and self.all.opened
-        if sure and not self.all.over(host, each.id) and self.fits(host.host):
+        why = self.all.over(host, each.id)
+        if sure and not why and self.fits(host.host):
             self.draft(self.row(host.host) or host, attempts.found(host, each, row))
-        elif self.all.lapsed(host) and self.all.opened:
+        elif sure and why and row is not None:
+            # It ran and is over: its number is used up, or another host would be told to start the same attempt.
+            self.leave(host.host, each.id, attempts.over(attempts.found(host, each, row), f"{each.id} {why}"))
+        elif (sure and why) or (self.all.lapsed(host) and self.all.opened):
             self.leave(host.host, each.id)
         return True
 

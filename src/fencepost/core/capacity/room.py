@@ -6,6 +6,7 @@ Entries that are no longer true are dropped when they come to the top.
 """
 
 from collections import defaultdict
+from collections.abc import MutableMapping
 from hashlib import blake2b
 from heapq import heappop, heappush
 
@@ -71,10 +72,11 @@ class _Zone:
 class Room:
     """All hosts as the rows say, or as they would be after what is about to be written."""
 
-    def __init__(self, life: str, salt: str = "") -> None:
+    def __init__(self, life: str, salt: str = "", rows: MutableMapping[str, HostRow] | None = None) -> None:
+        """``rows`` is where they are kept, a dict unless given."""
         self.life = life
         self.salt = salt
-        self.rows: dict[str, HostRow] = {}
+        self.rows: MutableMapping[str, HostRow] = rows if rows is not None else {}
         self.free = 0
         self._zones: dict[str, _Zone] = {}
         self._pools: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))

@@ -22,7 +22,7 @@ class ShardRow(Struct, frozen=True, gc=False, tag="shard", omit_defaults=True):
 
     ``beat`` rises while the owner lives: whoever sees it stand still may take over. ``open`` is the life of the store
     in which instances may be placed, since every host has reported or lapsed in it. ``room`` is what is free on held
-    hosts.
+    hosts. ``lasts`` is how long the owner's leases last: whoever takes over waits that long, if his own are shorter.
     """
 
     shard: int
@@ -32,6 +32,7 @@ class ShardRow(Struct, frozen=True, gc=False, tag="shard", omit_defaults=True):
     beat: int = 0
     open: str = ""
     room: int = 0
+    lasts: Duration = 0
 
     @property
     def key(self) -> str:
@@ -160,14 +161,18 @@ class LaunchRow(Struct, frozen=True, gc=False, tag="launch", omit_defaults=True)
 class CheckpointRow(Struct, frozen=True, gc=False, tag="checkpoint", omit_defaults=True):
     """When each of a block of a shard's hosts last answered, as a manager saw it: for looking at, no rule reads it.
 
-    ``hosts`` are names in order; ``ages`` the seconds since each one's last answer at ``at`` (nanoseconds since 1970).
+    ``hosts`` are names in order; ``ages`` the seconds since each one's last answer at ``at`` (nanoseconds since 1970),
+    -1 for none yet; ``silent`` the places of those that didn't answer their last check. A block named "SHARD" alone has
+    no hosts: ``counts`` is what the shard's manager says of itself.
     """
 
     block: str
     owner: str
     at: Instant
-    hosts: tuple[str, ...]
-    ages: tuple[int, ...]
+    hosts: tuple[str, ...] = ()
+    ages: tuple[int, ...] = ()
+    silent: tuple[int, ...] = ()
+    counts: dict[str, int] = {}
 
     @property
     def key(self) -> str:
@@ -176,7 +181,11 @@ class CheckpointRow(Struct, frozen=True, gc=False, tag="checkpoint", omit_defaul
 
 
 class CalibrationRow(Struct, frozen=True, gc=False, tag="calibration", omit_defaults=True):
-    """How much work may be in flight, as measured: ``limit`` checks at once, mean and p99.9 service time in ns."""
+    """How much work may be in flight, as measured: ``limit`` checks at once, mean and p99.9 service time in ns.
+
+    ``rate`` is how many leases a second come back at most; ``grants`` how many the store wrote (0: not measured), of
+    ``hosts`` asked; where it is more than ``rate``, checks are what bounds it. ``measured_at`` is for people.
+    """
 
     name: str
     limit: int
@@ -184,6 +193,8 @@ class CalibrationRow(Struct, frozen=True, gc=False, tag="calibration", omit_defa
     slowest: Duration
     rate: float
     measured_at: Instant = 0
+    grants: float = 0.0
+    hosts: int = 0
 
     @property
     def key(self) -> str:

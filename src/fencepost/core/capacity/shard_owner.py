@@ -30,6 +30,7 @@ class ShardOwner(Struct, gc=False):
     ``claimed`` is the epoch of the last row it asked to write in this life of the store, so that a write whose answer
     was lost is known for its own. ``asking``: a call about the row is under way. ``above`` is an epoch that a host has
     met, beyond ours: until the row is raised over it nothing is sent. ``since``: when the row was first seen as it is.
+    ``wait`` is how long the leases of whoever had the shard before may last, or ours if longer.
     ``away``: when the store stopped answering; ``retry`` how long until it is asked again; ``beaten``: the last try.
     """
 
@@ -45,6 +46,7 @@ class ShardOwner(Struct, gc=False):
     away: Instant = LONG_AGO
     beaten: Instant = LONG_AGO
     retry: Duration = 0
+    wait: Duration = 0
 
     @property
     def reachable(self) -> bool:
@@ -107,11 +109,19 @@ class ShardOwner(Struct, gc=False):
         """The row that makes the shard ours in an epoch above all that we know of."""
         row = self.row or ShardRow(self.settings.shard, self.settings.of)
         epoch = max(row.epoch, self.above, self.epoch) + 1
-        return structs.replace(row, of=self.settings.of, owner=self.settings.owner, epoch=epoch, beat=row.beat + 1)
+        return structs.replace(
+            row,
+            of=self.settings.of,
+            owner=self.settings.owner,
+            epoch=epoch,
+            beat=row.beat + 1,
+            lasts=self.settings.lease,
+        )
 
     def claim(self, now: Instant) -> tuple[Effect, ...]:
         """Take the shard."""
         self.beaten = now
+        self.wait = max(self.settings.lease, self.row.lasts if self.row is not None else 0)
         return self.write(self.raised())
 
     def write(self, row: ShardRow) -> tuple[Effect, ...]:
@@ -154,6 +164,9 @@ class ShardOwner(Struct, gc=False):
     def returned(self, now: Instant) -> Duration:
         """The store has answered: how long it hadn't (0: it had)."""
         gone = 0 if self.reachable else max(1, now - self.away)
+        if gone:
+            # Nobody could beat meanwhile, and whoever owns the shard looks again only after a while.
+            self.since = max(self.since, now + self.settings.renew // 2)
         self.away = LONG_AGO
         return gone
 

@@ -34,8 +34,9 @@ ELSEWHERE = 3
 class EnactorSettings(Struct, frozen=True, gc=False):
     """Who the enactor is and how it goes about it.
 
-    ``name`` and ``owner`` appear in history and markers; ``batch`` is the most endpoints a transaction, ``room`` what
-    else it holds (RFC 2136 over TCP takes 64 KiB, signature included); ``idle`` the longest sleep between passes;
+    ``name`` and ``owner`` appear in history and markers; ``batch`` is the most endpoints a commit, ``room`` what else a
+    transaction holds (RFC 2136 over TCP takes 64 KiB, signature included); a commit is up to ``at_once`` transactions,
+    where the port sends several before the first is answered; ``idle`` the longest sleep between passes;
     ``retry`` the first wait after a failure and ``retry_most`` the longest; ``misconfigured`` the wait when only a
     person can help. ``cursor`` is where the first pass starts, so that three enactors don't begin at the same endpoint.
     """
@@ -44,6 +45,7 @@ class EnactorSettings(Struct, frozen=True, gc=False):
     owner: str
     batch: int = 200
     room: Room = Room()
+    at_once: int = 1
     idle: Duration = SECOND
     retry: Duration = 50 * MILLISECOND
     retry_most: Duration = 2 * SECOND
@@ -89,10 +91,10 @@ class DnsEnactor(Struct, gc=False):
                 raise TypeError(f"an enactor is never told {type(event).__name__}")
 
     def enact(self, event: Compared) -> tuple[Effect, ...]:
-        """Judge what the pass found; commit what may be written, in one transaction."""
+        """Judge what the pass found; commit what may be written, in as many transactions as may be under way."""
         changes: list[Change] = []
         found: list[tuple[str, str, str]] = []
-        load = Load()
+        load, begun = Load(), 1
         for pair in event.pairs:
             judgement = judge(pair, self.settings.owner)
             change = judgement.change
@@ -100,9 +102,12 @@ class DnsEnactor(Struct, gc=False):
                 if judgement.kind is not Kind.DONE:
                     found.append((pair.live.name, judgement.kind.value, judgement.why))
                 continue
-            load += load_of(change, self.settings.room)
+            more = load_of(change, self.settings.room)
+            load += more
             if changes and not self.settings.room.holds(load):
-                break
+                if begun == self.settings.at_once:
+                    break
+                load, begun = more, begun + 1
             changes.append(change)
         findings: tuple[Effect, ...] = (Findings(tuple(found)),) if found else ()
         if changes:

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from fencepost.core.fence import Foreign, Marker
 from fencepost.core.service import HOST_LABEL_MAX, claimed
-from fencepost.core.zone import Change
+from fencepost.core.zone import Batch, Change
 
 SERVICE_MAX = len("_") + 15 + len("._sctp") + 2
 """Bytes of a service's two labels (RFC 6335 section 5.1 gives its name 15 characters)."""
@@ -71,6 +71,19 @@ def load_of(change: Change, room: Room = EVERYTHING) -> Load:
         len(addresses) + old_records + new_records,
         sum(map(len, addresses)) + old_characters + new_characters,
     )
+
+
+def transactions(batch: Batch, room: Room) -> tuple[Batch, ...]:
+    """A batch cut, in its order, into pieces that each fit one transaction; one change that doesn't stands alone."""
+    found: list[Batch] = []
+    begun, load = 0, Load()
+    for at, change in enumerate(batch):
+        more = load_of(change, room)
+        load += more
+        if at > begun and (at - begun >= room.endpoints > 0 or not room.holds(load)):
+            found.append(batch[begun:at])
+            begun, load = at, more
+    return (*found, batch[begun:])
 
 
 def wire_size(change: Change) -> int:

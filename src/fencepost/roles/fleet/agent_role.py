@@ -73,6 +73,8 @@ class AgentRole:
         self.known = asyncio.Event()
         self.joined_at: float | None = None
         self.joins = 0
+        self._heard = self._dropped = 0
+        self._said = ""
         if self.rhythm.renew is not None:
             self.known.set()
 
@@ -109,7 +111,21 @@ class AgentRole:
     def registered(self, _: Sequence[Hosted]) -> None:
         """The API knows this host."""
         self.joined_at = asyncio.get_running_loop().time()
+        if self.joins:
+            self.say_silence(self.server.heard - self._heard, self.server.wire.dropped - self._dropped)
+        self._heard, self._dropped = self.server.heard, self.server.wire.dropped
         self.joins += 1
+
+    def say_silence(self, heard: int, dropped: int) -> None:
+        """Say once why nobody seems to ask this host: what came since it last registered tells apart two causes."""
+        why = ""
+        if dropped and not heard:
+            why = "what comes isn't sealed with the key that is here: copy the region's fleet.key, and start it again"
+        elif not heard:
+            why = f"nothing comes to {self.host.at}: does a host-manager run, and can it reach that, by UDP and TCP?"
+        if why and why != self._said:
+            log.warning("host %s is registered, and isn't asked: %s", self.host.host, why)
+        self._said = why
 
     def renewed(self, renew: Duration) -> None:
         """The API says how often hosts are asked."""

@@ -9,6 +9,7 @@ attempts that are down only some are told. These leave the host's set then, and 
 """
 
 import asyncio
+import errno
 import logging
 import socket
 from collections.abc import Callable
@@ -86,6 +87,8 @@ class AgentServer:
         except OSError as error:
             udp.close()
             hint = "write another port, or end the process that has it (ss -lnptu tells)"
+            if error.errno == errno.EADDRNOTAVAIL:
+                hint = "write an address of this machine (ip address lists them)"
             raise Misconfigured(f"can't listen: {error.strerror}", where=where, hint=hint) from None
         self._udp = udp
         loop.add_reader(udp.fileno(), self._readable)

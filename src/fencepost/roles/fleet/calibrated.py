@@ -17,6 +17,9 @@ HOSTS = "hosts"
 """The row about checks of hosts."""
 UNCALIBRATED = CalibrationRow(HOSTS, limit=64, service=5 * MILLISECOND, slowest=250 * MILLISECOND, rate=0.0)
 
+ATTEMPT_LEAST: Duration = 500 * MILLISECOND
+"""A host is told apart from a busy machine: what takes less than that is no silence."""
+
 
 async def admission_settings(store: FleetStorePort, renew: Duration) -> AdmissionSettings:
     """What admission goes by; from the row if there is one and the store answers."""
@@ -39,5 +42,5 @@ def settings_from(row: CalibrationRow, renew: Duration) -> AdmissionSettings:
     """
     slowest = min(max(row.slowest, row.service), renew // 2)
     service = min(row.service, slowest)
-    attempt = min(max(4 * slowest, 50 * MILLISECOND), renew, 5 * SECOND)
+    attempt = min(max(4 * slowest, ATTEMPT_LEAST), renew, 5 * SECOND)
     return AdmissionSettings(row.limit, service, slowest, slowest, max(attempt, slowest))

@@ -13,9 +13,10 @@ import secrets
 import time
 from collections.abc import Sequence
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
-from fencepost.core.admission import Admission, AdmissionSettings, first_renewal, next_renewal
+from fencepost.core.admission import Admission, AdmissionSettings, first_renewal, next_renewal, phase
+from fencepost.core.admission.brake import Brake
 from fencepost.core.capacity.host_lease import HostLeases
 from fencepost.core.capacity.lease_calls import (
     Due,
@@ -24,7 +25,9 @@ from fencepost.core.capacity.lease_calls import (
     Forget,
     HostsRead,
     Ids,
+    Lease,
     LeaseSettings,
+    Op,
     Prove,
     ReadHosts,
     ReadShard,
@@ -36,6 +39,7 @@ from fencepost.core.capacity.lease_calls import (
     Tick,
     Write,
     WriteShard,
+    Wrote,
 )
 from fencepost.core.instant import MILLISECOND, SECOND, Duration, Instant
 from fencepost.ports import PortError
@@ -49,6 +53,10 @@ log = logging.getLogger(__name__)
 RELEASE_S = 1.0
 PAUSE_S = 0.002
 """What arrives within this time is decided about at once: about few hosts, deciding costs more than reading."""
+
+
+PAUSES = 5
+"""And so many times as long, while nothing arrives but renewals."""
 
 
 def now() -> Instant:
@@ -67,7 +75,10 @@ class Counts(Struct):
 
 
 class HostManager:
-    """One shard's manager. ``leases`` and ``admission`` decide; the rest carries out."""
+    """One shard's manager. ``leases`` and ``admission`` decide; the rest carries out.
+
+    ``listed`` are the shard's hosts where the configuration names all there are, none where it doesn't.
+    """
 
     def __init__(
         self,
@@ -87,7 +98,10 @@ class HostManager:
         self.hands = ManagerHands(store, settings.shard, settings.owner, condition)
         self.counts = Counts()
         self.news = asyncio.Event()
+        self.listed: frozenset[str] = frozenset()
+        self.strangers = self.met = 0
         self.ticked: Instant = 0
+        self.standing = 0
         self.every: Duration = min(settings.renew // 4, settings.beat // 2)
         questions.begin(self.hands)
 
@@ -123,13 +137,20 @@ class HostManager:
             self.hands.arrived.clear()
             self.hear()
             self.pass_time()
-            if self.hands.inbox or self.questions.answers:
+            if self.hands.inbox or self.questions.pressing:
                 await asyncio.sleep(0)
                 continue
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(self.wait_s()):
                     await self.hands.arrived.wait()
+            await self.gather()
+
+    async def gather(self) -> None:
+        """Wait for what comes soon after; longer where nobody waits for us but renewals, which have time."""
+        for _ in range(PAUSES):
             await asyncio.sleep(PAUSE_S)
+            if self.hands.inbox or self.questions.pressing or self.admission.backlog > self.admission.in_flight:
+                return
 
     def wait_s(self) -> float:
         """How long until there is something to do by itself."""
@@ -145,6 +166,7 @@ class HostManager:
         at = now()
         answered, refused = self.questions.heard()
         if answered is not None:
+            answered = self.leases.news(answered)
             self.counts.answers += len(answered.ids)
             if self.hands.table.down or self.behind(answered.ids):
                 self.news.set()
@@ -155,9 +177,37 @@ class HostManager:
             self.tell(each, at)
         while self.hands.inbox:
             event = self.hands.inbox.popleft()
-            if isinstance(event, HostsRead) and event.size > self.admission.size:
-                self.admission.grow(event.size)
+            if isinstance(event, HostsRead):
+                self.expect()
+                if event.size > self.admission.size:
+                    self.admission.grow(event.size)
+            elif isinstance(event, Wrote) and event.op is Op.LAPSE:
+                self.counts.lapsed += int((event.facts.lease == Lease.LAPSED).sum())
             self.tell(event, at)
+
+    def lists(self, names: frozenset[str]) -> None:
+        """The configuration names all hosts there are; none of them: it takes all that come."""
+        self.listed, self.strangers, self.met = names, 0, 0
+        self.expect()
+
+    def expect(self) -> None:
+        """Count whom to wait for: those listed, and those known who aren't (rows from before the list).
+
+        So there are as many as are waited for only once each of those listed is known.
+        """
+        names = self.hands.table.names
+        if self.met > len(names):
+            self.strangers = self.met = 0
+        self.strangers += sum(name not in self.listed for name in names[self.met :])
+        self.met = len(names)
+        wanted = len(self.listed) + self.strangers if self.listed else 0
+        if wanted != self.leases.settings.expect:
+            self.leases.settings = structs.replace(self.leases.settings, expect=wanted)
+
+    def recalibrate(self, settings: AdmissionSettings) -> None:
+        """Go by another calibration from now on. What is in line and in flight stays."""
+        self.admission_settings = self.admission.settings = settings
+        self.admission.brake = Brake.of(settings)
 
     def behind(self, ids: Ids) -> bool:
         """Whether any of these hosts had yet to tell that it has its newest set: then somebody may wait for that."""
@@ -189,6 +239,11 @@ class HostManager:
         effects = self.leases.on(event, at)
         owner = self.leases.owner
         self.hands.life, self.hands.epoch = owner.life, owner.epoch
+        standing = owner.epoch if owner.owning else 0
+        if standing != self.standing:
+            whose = f"is ours, epoch {standing}" if standing else "is another's now; standing by"
+            log.info("shard %d %s", self.settings.shard, whose)
+            self.standing = standing
         for effect in effects:
             self.carry_out(effect, at)
 
@@ -205,7 +260,7 @@ class HostManager:
                 self.questions.check(self.hands.table, self.hands.epoch, ids, hosts.number, hosts.nonce, whole=whole)
             case SendOrders():
                 self.counts.orders += len(effect.ids)
-                self.questions.order(self.hands.table, self.hands.epoch, effect)
+                self.questions.order(self.hands.table, self.hands.epoch, effect, 3 * self.settings.renew)
             case Forget():
                 self.hands.forget()
                 self.questions.forget()
@@ -214,13 +269,13 @@ class HostManager:
                 self.hands.perform(effect)
 
     def renew(self, effect: Renew, at: Instant) -> None:
-        """Each in its turn: the first renewal between R and 2R after a grant, the others a period after the last."""
+        """Each in its turn: the first renewal between R and 2R after a grant, the others in the host's phase."""
         period = self.settings.renew
         if effect.first:
             self.counts.granted += len(effect.ids)
             due = first_renewal(effect.ids, effect.number, at, period)
         else:
-            due = next_renewal(self.admission.due(effect.ids), at, period)
+            due = next_renewal(phase(effect.ids, period), at, period)
         self.admission.renew(effect.ids, due, effect.deadline)
 
     def recheck(self, ids: Ids, at: Instant) -> None:

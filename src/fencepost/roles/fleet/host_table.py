@@ -1,17 +1,19 @@
-"""A manager's copy of its hosts' rows, packed: a million of them take some 300 MB, and as objects a gigabyte.
+"""A manager's copy of its hosts' rows, packed: a million of them take some 400 MB, and as objects a gigabyte.
 
 Each host has a number, its place in the table, which is what the decider knows it by. Numbers are never given anew
 while the table lasts.
 """
 
+from array import array
 from collections.abc import Iterable, Sequence
+from socket import inet_aton, inet_ntoa
 from typing import Any
 
 import msgspec
 import numpy as np
 
 from fencepost.core.capacity.fleet_store import Versioned
-from fencepost.core.capacity.lease_calls import Facts, Ids, Lease
+from fencepost.core.capacity.lease_calls import Facts, Lease
 from fencepost.core.capacity.messages import InstanceSet
 from fencepost.core.capacity.rows import HostRow
 from fencepost.ports import Unavailable
@@ -29,12 +31,12 @@ class HostTable:
     def __init__(self) -> None:
         self.names: list[str] = []
         self.numbers: dict[str, int] = {}
-        self.revisions: list[int] = []
+        self.revisions = array("q")
         self.told: dict[int, InstanceSet] = {}
         self.down: dict[int, tuple[int, tuple[str, ...]]] = {}
         self._rows: list[bytes] = []
-        self._places: list[Place] = []
-        self._known_places: dict[str, Place] = {}
+        self._places = array("Q")
+        self._others: dict[int, Place] = {}
 
     def __len__(self) -> int:
         return len(self.names)
@@ -43,13 +45,20 @@ class HostTable:
         """A host's row."""
         return _decode(self._rows[number])
 
-    def rows(self) -> Iterable[HostRow]:
-        """All rows, by number."""
-        return map(_decode, self._rows)
+    def name(self, host: str) -> str | None:
+        """The very text of a name that the table keeps."""
+        number = self.numbers.get(host)
+        return self.names[number] if number is not None else None
+
+    def packed(self, host: str, revision: int) -> bytes | None:
+        """A host's row of this revision, packed, if that is what the table has."""
+        number = self.numbers.get(host)
+        return self._rows[number] if number is not None and self.revisions[number] == revision else None
 
     def place(self, number: int) -> Place:
         """Where a host's agent answers."""
-        return self._places[number]
+        packed = self._places[number]
+        return (inet_ntoa((packed >> 16).to_bytes(4, "big")), packed & 0xFFFF) if packed else self._others[number]
 
     def put(self, versioned: Versioned) -> int:
         """A row as it stands; its number. An older one than the table has is passed over."""
@@ -58,44 +67,60 @@ class HostTable:
             raise Unavailable(f"row {row.key} is no host's", hint="this is a defect of the store's adapter")
         number = self.numbers.get(row.host)
         if number is None:
-            number = self.numbers[row.host] = len(self.names)
-            self.names.append(row.host)
+            # A copy: the row's own lies among what was read with it, and would keep all that from being freed.
+            name = row.host.encode().decode()
+            number = self.numbers[name] = len(self.names)
+            self.names.append(name)
             self.revisions.append(revision)
             self._rows.append(_encode(row))
-            self._places.append(self._place(row.at))
+            self._places.append(0)
+            self._put_place(number, row.at)
         elif revision > self.revisions[number]:
             self.revisions[number] = revision
             self._rows[number] = _encode(row)
-            self._places[number] = self._place(row.at)
+            self._put_place(number, row.at)
         return number
 
-    def _place(self, at: str) -> Place:
-        known = self._known_places.get(at)
-        if known is None:
-            address, _, port = at.rpartition(":")
-            known = self._known_places[at] = (address.strip("[]"), int(port))
-        return known
+    def _put_place(self, number: int, at: str) -> None:
+        address, _, port = at.rpartition(":")
+        if ":" in address:
+            self._places[number] = 0
+            self._others[number] = (address.strip("[]"), int(port))
+        else:
+            self._places[number] = int.from_bytes(inet_aton(address), "big") << 16 | int(port)
+
+    def take(self, rows: Sequence[Versioned], life: str) -> Facts:
+        """Put rows in; what the decider decides by, of their hosts. Unpacks only what the table had newer."""
+        numbers = [self.put(each) for each in rows]
+        newest = [
+            at.row if self.revisions[number] == at.revision and isinstance(at.row, HostRow) else self.row(number)
+            for number, at in zip(numbers, rows, strict=True)
+        ]
+        return facts_of(numbers, newest, life)
 
     def facts(self, numbers: Sequence[int], life: str) -> Facts:
         """What the decider decides by, of these hosts."""
-        rows = [_decode(self._rows[number]) for number in numbers]
-        count = len(rows)
+        return facts_of(numbers, [_decode(self._rows[number]) for number in numbers], life)
 
-        def column(values: Iterable[object], kind: Any) -> Any:
-            return np.fromiter(values, kind, count)
 
-        ids: Ids = np.array(numbers, np.int64)
-        mine = [row.life == life for row in rows]
-        leases = (LEASES[row.lease] if same else Lease.UNKNOWN for row, same in zip(rows, mine, strict=True))
-        return Facts(
-            ids,
-            column((row.number for row in rows), np.int64),
-            column((row.nonce for row in rows), np.uint64),
-            column(leases, np.int8),
-            column((row.incarnation for row in rows), np.uint64),
-            column((row.boot for row in rows), np.uint64),
-            column((row.left for row in rows), np.int64),
-            column((row.reported and same for row, same in zip(rows, mine, strict=True)), np.bool_),
-            column((row.set.version for row in rows), np.int64),
-            column((row.word == "gone" for row in rows), np.bool_),
-        )
+def facts_of(numbers: Sequence[int], rows: Sequence[HostRow], life: str) -> Facts:
+    """What the decider decides by, of hosts with these numbers and rows."""
+    count = len(rows)
+
+    def column(values: Iterable[object], kind: Any) -> Any:
+        return np.fromiter(values, kind, count)
+
+    mine = [row.life == life for row in rows]
+    leases = (LEASES[row.lease] if same else Lease.UNKNOWN for row, same in zip(rows, mine, strict=True))
+    return Facts(
+        np.array(numbers, np.int64),
+        column((row.number for row in rows), np.int64),
+        column((row.nonce for row in rows), np.uint64),
+        column(leases, np.int8),
+        column((row.incarnation for row in rows), np.uint64),
+        column((row.boot for row in rows), np.uint64),
+        column((row.left for row in rows), np.int64),
+        column((row.reported and same for row, same in zip(rows, mine, strict=True)), np.bool_),
+        column((row.set.version for row in rows), np.int64),
+        column((row.word == "gone" for row in rows), np.bool_),
+    )

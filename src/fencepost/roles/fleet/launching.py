@@ -109,7 +109,10 @@ class Launcher:
             hint = "fencepost fleet hosts    shows where room is; add hosts, or terminate instances"
             raise Insufficient(what, where="the fleet", hint=hint)
         who, now = f"{ask.by}/{ask.key}", self.clocks.steady()
-        wait = self.gate.wait(ask.count, depth, self.view.pace.rate, self.view.stages, now, who)
+        # Each instance takes its host a check and a write: as many as were measured to come about a second, at most.
+        measured, rate = self.view.calibration, self.view.pace.rate
+        rate = min(rate, measured.rate) if measured is not None and measured.rate > 0 else rate
+        wait = self.gate.wait(ask.count, depth, rate, self.view.stages, now, who)
         if wait:
             what = f"request limit exceeded: {depth} launches wait already"
             raise LimitExceeded(what, wait, where="the fleet", hint="come back then, with the same key")

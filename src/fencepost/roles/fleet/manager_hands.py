@@ -67,6 +67,7 @@ class ManagerHands:
         self.life = ""
         self.epoch = 0
         self._revision = 0
+        self._stood: tuple[ShardRow | None, str] = (None, "")
         self._since = 0
         self._turn = 0
         self._writes: deque[Item] = deque()
@@ -74,6 +75,11 @@ class ManagerHands:
         self._wanted = {name: asyncio.Event() for name in ("write", "prove")}
         self._reading = asyncio.Lock()
         self._calls: set[asyncio.Task[None]] = set()
+
+    @property
+    def since(self) -> int:
+        """The snapshot up to which the table has what others wrote; 0 before the first whole reading."""
+        return self._since
 
     def tell(self, event: Event, turn: int | None = None) -> None:
         """Put something into the inbox; nothing that a forgotten turn asked for."""
@@ -148,11 +154,15 @@ class ManagerHands:
         self.condition.succeeded("reading the shard")
         found = proof.rows[0]
         self._revision = found.revision if found is not None else 0
+        self._stood = proof.shard, proof.life
         self.tell(ShardRead(proof.life, proof.shard))
 
     async def _write_shard(self, row: ShardRow) -> None:
+        # Revisions of a store put back come again: only under its life is the row the one that was read.
+        before, life = self._stood
+        claim = Claim(self.shard, before.owner, before.epoch, life) if before is not None else None
         try:
-            written = await self.store.commit(None, [(Change(row, self._revision),)])
+            written = await self.store.commit(claim, [(Change(row, self._revision),)])
         except PortError as error:
             self._failed("writing the shard", error, Op.NONE, (), self._turn)
             return
@@ -161,6 +171,7 @@ class ManagerHands:
             self.tell(ShardChanged())
             return
         self._revision = written.snapshot
+        self._stood = row, life
         self.tell(ShardWritten(row))
 
     async def release(self) -> None:
@@ -188,13 +199,15 @@ class ManagerHands:
         """What the rows say now, of those that changed; None if meanwhile nobody wants to know."""
         page = await self.store.rows("host", self.shard, 0 if effect.anew else self._since)
         again = await self._look(effect.again) if effect.again and turn == self._turn else ()
-        table, changed = self.table, dict.fromkeys(effect.again)
+        table, parts, asked = self.table, list[Facts](), frozenset(effect.again)
         for at in range(0, len(page.rows), AT_ONCE):
             if turn != self._turn:
                 return None
-            for versioned in page.rows[at : at + AT_ONCE]:
-                if effect.anew or not self._known(versioned):
-                    changed[table.put(versioned)] = None
+            some = [each for each in page.rows[at : at + AT_ONCE] if effect.anew or not self._known(each)]
+            if asked:  # each host once: two writes about one would be one too many
+                some = [each for each in some if table.numbers.get(each.row.key) not in asked]
+            if some:
+                parts.append(table.take(some, self.life))
             if len(page.rows) > AT_ONCE:
                 await asyncio.sleep(0)
         if turn != self._turn:
@@ -204,21 +217,13 @@ class ManagerHands:
                 table.put(found)
         if page.life == self.life:
             self._since = page.snapshot
-        facts = await self._facts(list(changed))
+        parts.append(table.facts(effect.again, self.life))
+        facts = parts[0] if len(parts) == 1 else Facts(*(np.concatenate(each) for each in zip(*parts, strict=True)))
         return HostsRead(page.life, len(table), facts)
 
     def _known(self, versioned: Versioned) -> bool:
         number = self.table.numbers.get(versioned.row.key)
         return number is not None and self.table.revisions[number] >= versioned.revision
-
-    async def _facts(self, numbers: Sequence[int]) -> Facts:
-        parts = [self.table.facts(numbers[:AT_ONCE], self.life)]
-        for at in range(AT_ONCE, len(numbers), AT_ONCE):
-            await asyncio.sleep(0)
-            parts.append(self.table.facts(numbers[at : at + AT_ONCE], self.life))
-        return (
-            parts[0] if len(parts) == 1 else Facts(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
-        )
 
     async def _look(self, numbers: Iterable[int]) -> Sequence[Versioned | None]:
         places: list[tuple[Kind, str]] = [("host", self.table.names[number]) for number in numbers]

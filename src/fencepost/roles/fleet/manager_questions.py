@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from fencepost.core.capacity.lease_calls import Answered, Ids, Outdated, SendOrders
 from fencepost.core.capacity.messages import Answer, Check, FromHost, Newer, Order, ToHost
 from fencepost.core.capacity.token import Token
+from fencepost.core.instant import Duration
 from fencepost.ports import PortError
 from fencepost.roles.fleet.asking import Place, ask
 from fencepost.roles.fleet.host_table import HostTable
@@ -36,7 +37,11 @@ A_ROUND = 4096
 
 
 class Questions:
-    """The sockets of one manager. ``answers`` are those not yet heard, with the host's number."""
+    """The sockets of one manager. ``answers`` are those not yet heard, with the host's number.
+
+    ``pressing``: one of them came over a connection, or there is more to be read: somebody may wait for it. Datagrams
+    stay in their socket until they are heard, or the loop would turn once for each of them.
+    """
 
     def __init__(self, wire: Wire, condition: Condition) -> None:
         self.wire = wire
@@ -48,6 +53,8 @@ class Questions:
         self._long: deque[tuple[Place, ToHost]] = deque()
         self._wanted = asyncio.Event()
         self._turn = 0
+        self._full: dict[socket.socket, None] = {}
+        self.pressing = False
 
     def begin(self, hands: ManagerHands) -> None:
         """Answers are matched to the hosts in these hands' table."""
@@ -87,12 +94,15 @@ class Questions:
             else:
                 self._send(table.place(id_), check)
 
-    def order(self, table: HostTable, epoch: int, effect: SendOrders) -> None:
-        """Send these hosts the sets of their rows, as just proven, with the stamps that the proofs came after."""
+    def order(self, table: HostTable, epoch: int, effect: SendOrders, lasts: Duration) -> None:
+        """Send these hosts the sets of their rows, as just proven, with the stamps that the proofs came after.
+
+        ``lasts`` is three renewals.
+        """
         for id_, boot, stamp in zip(effect.ids.tolist(), effect.boot.tolist(), effect.stamp.tolist(), strict=True):
             row = table.row(id_)
             token = Token(epoch, row.number, row.nonce)
-            self._later(table.place(id_), Order(row.host, token, boot, stamp, row.set))
+            self._later(table.place(id_), Order(row.host, token, boot, stamp, row.set, lasts))
 
     def _send(self, place: Place, message: ToHost) -> None:
         family = socket.AF_INET6 if ":" in place[0] else socket.AF_INET
@@ -127,6 +137,7 @@ class Questions:
                 asyncio.get_running_loop().remove_reader(each.fileno())
                 each.close()
             self._sockets.clear()
+            self._full.clear()
 
     async def _serve(self) -> None:
         while True:
@@ -142,21 +153,33 @@ class Questions:
                 continue
             if turn == self._turn:
                 self._take(answer)
+                self.pressing = True
                 self.hands.arrived.set()
 
     # In.
 
     def _receive(self, from_: socket.socket) -> None:
-        opened = self.wire.open_from_host
+        """There is something in this socket: it is read when the manager hears."""
+        asyncio.get_running_loop().remove_reader(from_.fileno())
+        self._full[from_] = None
+        self.hands.arrived.set()
+
+    def _read(self, from_: socket.socket) -> None:
+        """Read what has come, and wait for more; if that is a round's fill, there is more already."""
+        opened, receive, take = self.wire.open_from_host, from_.recv, self._take
         for _ in range(A_ROUND):
             try:
-                data = from_.recv(DATAGRAM_BYTES + 1)
+                data = receive(DATAGRAM_BYTES + 1)
             except OSError:
                 break
             found = opened(data)
             if found is not None:
-                self._take(found[1])
-        self.hands.arrived.set()
+                take(found[1])
+        else:
+            self.pressing = True
+            return
+        del self._full[from_]
+        asyncio.get_running_loop().add_reader(from_.fileno(), self._receive, from_)
 
     def _take(self, answer: FromHost) -> None:
         table = self.hands.table
@@ -180,6 +203,9 @@ class Questions:
 
         Of several answers of one host in a row the last one counts.
         """
+        self.pressing = False
+        for each in list(self._full):
+            self._read(each)
         refused, self.refusals = self.refusals, []
         if not self.answers:
             return None, refused

@@ -10,13 +10,18 @@ import logging
 import time
 from collections.abc import Sequence
 
+from msgspec import Struct, structs
+
+from fencepost.core.capacity.clearing import ENDED_KEPT
 from fencepost.core.capacity.fleet_store import Versioned
 from fencepost.core.capacity.network_state import ready
+from fencepost.core.capacity.packed_hosts import PackedHosts
 from fencepost.core.capacity.placement import Placement, PlacementSettings, Told
-from fencepost.core.capacity.rows import HostRow, Kind, NetworkRow, ShardRow
-from fencepost.core.instant import SECOND
+from fencepost.core.capacity.rows import HostRow, InstanceRow, Kind, NetworkRow, ShardRow
+from fencepost.core.instant import SECOND, Duration
 from fencepost.ports import PortError
 from fencepost.ports.fleet import FleetStorePort
+from fencepost.roles.fleet.changes import look
 from fencepost.roles.fleet.host_manager import HostManager, now
 from fencepost.roles.loop import Condition
 
@@ -24,6 +29,9 @@ log = logging.getLogger(__name__)
 
 KINDS: tuple[Kind, ...] = ("shard", "host", "instance", "network")
 IDLE_S = 1.0
+FORGET_S = 60.0
+AT_ONCE = 2000
+"""So many rows are taken up before other tasks get their turn."""
 REST_S = 0.02
 """What comes within this time is decided about at once."""
 
@@ -49,6 +57,20 @@ class ToldByHosts(dict[str, Told]):
         return isinstance(host, str) and self.get(host) is not None
 
 
+class Table(Struct):
+    """The rows that a manager keeps anyway, of its own hosts; see :class:`~.packed_hosts.Shared`."""
+
+    manager: HostManager
+
+    def name(self, host: str) -> str | None:
+        """The name as it keeps it."""
+        return self.manager.hands.table.name(host)
+
+    def packed(self, host: str, revision: int) -> bytes | None:
+        """The row as it keeps it, if that is this one."""
+        return self.manager.hands.table.packed(host, revision)
+
+
 class Placer:
     """One shard's placing."""
 
@@ -62,6 +84,22 @@ class Placer:
         self.placement = Placement(settings, "")
         self.network: dict[str, NetworkRow] = {}
         self.since: dict[Kind, int] = {}
+        self.serving: frozenset[str] = frozenset()
+
+    def lingers(self, linger: Duration) -> None:
+        """How long what nobody waits for any more stays where it was, from now on."""
+        self.settings = self.placement.settings = structs.replace(self.settings, linger=linger)
+
+    @property
+    def moving(self) -> bool:
+        """Whether some instance's old attempt goes on until its new one serves."""
+        return bool(self.placement.moving)
+
+    def serve(self, ids: frozenset[str]) -> None:
+        """These attempts are in service, as their pools' rows say."""
+        if ids != self.serving:
+            self.serving = ids
+            self.manager.news.set()
 
     async def run(self) -> None:
         """Place until cancelled."""
@@ -78,6 +116,31 @@ class Placer:
                 await asyncio.sleep(IDLE_S)
             else:
                 self.condition.succeeded("placing")
+
+    async def forget(self) -> None:
+        """Let go of instances that ended and whose rows are gone, each minute until cancelled.
+
+        Nobody tells of rows that are deleted. So the store is asked about those old enough to be, and an instance is
+        forgotten only if its row isn't there: while it is, it says that what a host still has of it is to be stopped.
+        """
+        while True:
+            await asyncio.sleep(FORGET_S)
+            try:
+                await self.forget_once()
+            except PortError as error:
+                log.debug("what ended isn't forgotten: %s", error)
+
+    async def forget_once(self) -> None:
+        """The same, once. Raises a ``PortError``."""
+        placement, since = self.placement, time.time_ns() - ENDED_KEPT
+        rows = [at.row for at in placement.instances.values() if isinstance(at.row, InstanceRow)]
+        old = [row.instance for row in rows if row.state == "ended" and row.ended_at < since]
+        there = await look(self.store, "instance", old)
+        gone = frozenset(old) - there.keys()
+        for name in gone if placement is self.placement else ():
+            placement.deleted(name)
+        for id_ in [id_ for id_ in self.network if id_.rpartition(".")[0] in gone]:
+            del self.network[id_]
 
     async def turns(self) -> None:
         """As many as there is something to do in."""
@@ -117,23 +180,55 @@ class Placer:
     async def read(self) -> None:
         """What changed; everything, in another life of the store."""
         for kind in KINDS:
-            page = await self.store.rows(kind, None, self.since.get(kind, 0))
+            if kind == "host" and kind not in self.since:
+                await self.begin_hosts()
+            since = self.since.get(kind, 0)
+            page = await self.store.rows(kind, None, since)
             if page.life != self.placement.life:
                 self.begin(page.life)
-                if self.since.pop(kind, 0):
+                if since:
                     page = await self.store.rows(kind)
-            self.take(page.rows)
+            await self.take(page.rows)
             self.since[kind] = page.snapshot
 
     def begin(self, life: str) -> None:
         """Nothing is known of this life of the store."""
-        self.placement = Placement(self.settings, life)
+        self.placement = Placement(self.settings, life, PackedHosts(Table(self.manager)))
         self.placement.told = ToldByHosts(self.manager)
         self.network.clear()
         self.since.clear()
 
-    def take(self, rows: Sequence[Versioned]) -> None:
-        """Rows as they are now."""
+    async def begin_hosts(self) -> None:
+        """Take what the manager has read of its own hosts, and read those of other shards, one shard at a time.
+
+        A million rows at once are a gigabyte, until they are packed.
+        """
+        hands, placement = self.manager.hands, self.placement
+        table, since = hands.table, hands.since
+        if hands.life != placement.life or not since:
+            return
+        for number in range(len(table)):
+            placement.host(Versioned(table.row(number), table.revisions[number]))
+            if number % AT_ONCE == AT_ONCE - 1:
+                await asyncio.sleep(0)
+        for shard in range(1, self.settings.of + 1):
+            if shard != self.settings.shard:
+                page = await self.store.rows("host", shard)
+                if page.life != placement.life:
+                    return
+                await self.take(page.rows)
+        if placement is self.placement and table is hands.table:
+            self.since["host"] = since
+
+    async def take(self, rows: Sequence[Versioned]) -> None:
+        """Rows as they are now; other tasks get their turn between."""
+        for at in range(0, len(rows), AT_ONCE):
+            self.take_some(rows[at : at + AT_ONCE])
+            if len(rows) > AT_ONCE:
+                await asyncio.sleep(0)
+
+    def take_some(self, rows: Sequence[Versioned]) -> None:
+        """The same, at once."""
         for at in rows:
             match at.row:
                 case ShardRow() as row:
@@ -146,7 +241,15 @@ class Placer:
                     self.placement.instance(at)
 
     def is_ready(self, id_: str) -> bool:
-        """Whether an attempt may serve: its network state is acknowledged."""
+        """Whether an attempt serves, so that the one before it may go.
+
+        That its network state is acknowledged isn't enough: its pool lets it in once it has been there for a while and
+        passed its probes. Were the old one stopped before, callers would have neither.
+        """
+        return self.acknowledged(id_) and id_ in self.serving
+
+    def acknowledged(self, id_: str) -> bool:
+        """Whether an attempt's host has its network state."""
         row = self.network.get(id_)
         host = self.placement.host_row(row.host) if row is not None else None
         return row is not None and host is not None and ready(row, host, self.placement.life)

@@ -122,7 +122,8 @@ class FleetApi:
         """``GET /v1/fleet/hosts?zone=Z&after=NAME&most=N``: by name."""
         await self.view.refresh()
         found = self.view.hosts(self.clocks.wall(), request.query_params.get("after", ""))
-        return page(request, "hosts", ((host.host, host) for host in found if fits(request, zone=host.zone)))
+        rows = ((host.host, host) for host in found if fits(request, zone=host.zone))
+        return page(request, "hosts", rows, calibrated=self.view.calibration is not None)
 
     async def get_instances(self, request: "Request") -> "Response":
         """``GET /v1/fleet/instances?pool=P&host=H&state=S&after=NAME&most=N``: by name."""
@@ -163,8 +164,10 @@ class FleetApi:
         """``POST /v1/fleet/launch``: instances of a pool, once a key."""
         self.allow(request)
         ask = await body_of(request, Launch)
+        again = " asked for again" if ask.key and self.launcher.view.launch(ask.key) is not None else ""
         launch = await self.launcher.launch(ask)
-        await self.told_by(ask.pool, ask.by, ask.reason, f"launch of {len(launch.instances)} (key {launch.name})")
+        said = f"launch of {len(launch.instances)}{again} (key {launch.name})"
+        await self.told_by(ask.pool, ask.by, ask.reason, said)
         return answer({"schema": "fencepost.launch/1", "key": launch.name, "instances": launch.instances}, 202)
 
     async def post_terminate(self, request: "Request") -> "Response":
@@ -202,7 +205,7 @@ def judged(host: Hosted, region: Region, listed: frozenset[str]) -> HostRow:
         raise Refused(f"host {host.host[:80]!r} {what}", where="hosts", hint=hint)
 
     if not HOST_NAME.fullmatch(host.host):
-        refuse("has a name that can't be used", "1 to 128 letters, digits, dots, hyphens and underscores")
+        refuse("has a name that can't be used", "1 to 63 small letters, digits, hyphens and dots")
     if listed and host.host not in listed:
         near = advice(host.host, sorted(listed)) if len(listed) <= MANY else f"{len(listed)} are named"
         hint = f"{near}; or add it to hosts in [fleet] of {region.path}, and  fencepost reload"
@@ -240,7 +243,7 @@ def fits(request: "Request", **fields: str) -> bool:
     return all(request.query_params.get(name, value) == value for name, value in fields.items())
 
 
-def page(request: "Request", what: str, rows: Iterable[tuple[str, Any]]) -> "Response":
+def page(request: "Request", what: str, rows: Iterable[tuple[str, Any]], **also: bool) -> "Response":
     """The first so many rows; ``more`` is the name to go on after, "" at the end. Raises ``Refused``."""
     text = request.query_params.get("most", str(MANY))
     if not text.isascii() or not text.isdecimal() or not 1 <= int(text[:9]) <= 100_000:
@@ -248,7 +251,7 @@ def page(request: "Request", what: str, rows: Iterable[tuple[str, Any]]) -> "Res
     found = list(islice(rows, int(text) + 1))  # one more tells whether there are more
     shown = found[: int(text)]
     more = shown[-1][0] if len(shown) < len(found) else ""
-    return answer({"schema": f"fencepost.{what}/1", what: [row for _, row in shown], "more": more})
+    return answer({"schema": f"fencepost.{what}/1", what: [row for _, row in shown], "more": more, **also})
 
 
 async def body_of(request: "Request", kind: type[T]) -> T:

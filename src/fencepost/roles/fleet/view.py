@@ -18,6 +18,7 @@ from fencepost.core.capacity.fleet_store import Versioned
 from fencepost.core.capacity.network_state import missing
 from fencepost.core.capacity.room import Room
 from fencepost.core.capacity.rows import (
+    CalibrationRow,
     CheckpointRow,
     DrainRow,
     FleetRow,
@@ -31,7 +32,7 @@ from fencepost.core.capacity.rows import (
 from fencepost.core.instant import Instant
 from fencepost.ports.fleet import FleetStorePort
 
-READ: tuple[Kind, ...] = ("shard", "host", "instance", "network", "launch", "checkpoint", "drain")
+READ: tuple[Kind, ...] = ("shard", "host", "instance", "network", "launch", "checkpoint", "drain", "calibration")
 
 
 class HostSeen(Struct, frozen=True, gc=False):
@@ -169,6 +170,12 @@ class View:
         """How each stage behind launches keeps up."""
         return [at.row for at in self.rows["drain"].values() if isinstance(at.row, DrainRow)]
 
+    @property
+    def calibration(self) -> CalibrationRow | None:
+        """How many hosts may be asked at once, if that was ever measured."""
+        row = self.row("calibration", "hosts")
+        return row if isinstance(row, CalibrationRow) else None
+
     def closed(self, shards: int) -> tuple[int, ...]:
         """The shards whose hosts aren't all known yet in this life of the store: nothing is placed meanwhile."""
         rows = [self.row("shard", str(shard)) for shard in range(1, shards + 1)]
@@ -184,18 +191,28 @@ class View:
             return "unknown"
         return "suspect" if row.lease == "held" and row.left else row.lease
 
+    def noted(self, now: Instant) -> tuple[dict[str, int], set[str]]:
+        """What managers noted of hosts: seconds since each one's last answer, and who didn't answer the last check."""
+        answered, silent = dict[str, int](), set[str]()
+        rows = [at.row for at in self.rows["checkpoint"].values() if isinstance(at.row, CheckpointRow)]
+        for row in sorted(rows, key=lambda each: each.at):  # the newest counts, where blocks were divided otherwise
+            if row.counts:
+                continue
+            later = max(0, now - row.at) // 10**9
+            silent.difference_update(row.hosts)
+            silent.update(row.hosts[place] for place in row.silent if place < len(row.hosts))
+            answered.update((host, age + later) for host, age in zip(row.hosts, row.ages, strict=False) if age >= 0)
+        return answered, silent
+
     def hosts(self, now: Instant, after: str = "") -> Iterator[HostSeen]:
         """Hosts after a name, in order of their names. ``now`` is nanoseconds since 1970."""
-        answered: dict[str, int] = {}
-        for at in self.rows["checkpoint"].values():
-            if isinstance(at.row, CheckpointRow):
-                later = max(0, now - at.row.at) // 10**9
-                answered.update((host, age + later) for host, age in zip(at.row.hosts, at.row.ages, strict=False))
+        answered, silent = self.noted(now)
         for name in sorted(self.rows["host"]):
             row = self.host(name)
             if name > after and row is not None:
                 ids = tuple(each.id for each in row.set.instances)
-                words = (row.zone, row.at, self.lease(row), row.word)
+                lease = self.lease(row)
+                words = (row.zone, row.at, "suspect" if lease == "held" and name in silent else lease, row.word)
                 yield HostSeen(name, *words, row.room, len(ids), answered.get(name), ids)
 
     def state(self, row: InstanceRow) -> tuple[str, str]:

@@ -27,6 +27,7 @@ from fencepost.roles.status.document import (
 )
 from fencepost.roles.status.endpoints import endpoint_statuses, standing_holds
 from fencepost.roles.status.facts import Facts
+from fencepost.roles.status.fleet import fleet_problems, fleet_status
 from fencepost.roles.status.pools import pool_statuses
 from fencepost.roles.status.problems import endpoint_problems, pool_problems
 from fencepost.roles.status.promise_watch import WATCHED
@@ -40,7 +41,14 @@ def compose(facts: Facts) -> Status:
     """The document of these facts."""
     store = facts.store
     endpoints, pools, roles = endpoint_statuses(facts), pool_statuses(facts), role_statuses(facts)
-    problems = sort_out((*upkeep_problems(facts, roles), *pool_problems(facts), *endpoint_problems(facts, roles)))
+    problems = sort_out(
+        (
+            *upkeep_problems(facts, roles),
+            *pool_problems(facts),
+            *endpoint_problems(facts, roles),
+            *fleet_problems(facts, roles),
+        )
+    )
     overrides = standing_overrides(facts)
     return Status(
         schema_=SCHEMA,
@@ -67,6 +75,7 @@ def compose(facts: Facts) -> Status:
         ages=ages(facts),
         observed=observed(facts),
         stages=stages(facts),
+        fleet=fleet_status(facts, roles),
     )
 
 

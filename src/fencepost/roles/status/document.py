@@ -220,6 +220,55 @@ class StageStatus(msgspec.Struct, frozen=True):
     at: Time | None
 
 
+class ShardStatus(msgspec.Struct, frozen=True):
+    """One shard of the fleet, as its manager said ``told_s`` ago; null is what nobody said.
+
+    ``state`` and ``pid`` are its manager's role; ``epoch`` says how often the shard changed hands. Hosts are counted by
+    their leases (``suspect`` ones are held, and didn't answer lately), instances by their states. ``placing`` is
+    whether instances may be placed, ``waits_for`` what that waits for. ``mass``: so many fell silent at once that no
+    lease lapses. What it did counts from its start; ``in_flight`` of ``limit`` checks are out, ``backlog`` wait or are.
+    """
+
+    shard: int
+    state: RoleState | None
+    pid: int | None
+    epoch: int | None
+    told_s: float | None
+    placing: bool | None
+    waits_for: str | None
+    mass: bool | None
+    hosts: int | None
+    held: int | None
+    suspect: int | None
+    lapsed: int | None
+    room: int | None
+    waiting: int | None
+    pending: int | None
+    ready: int | None
+    ending: int | None
+    checks: int | None
+    answers: int | None
+    granted: int | None
+    lapses: int | None
+    orders: int | None
+    in_flight: int | None
+    limit: int | None
+    backlog: int | None
+
+
+class FleetStatus(msgspec.Struct, frozen=True):
+    """The fleet: its shards, and when it was measured how many hosts may be asked at once (``limit``).
+
+    ``rate_s`` is how many leases come back a second, as measured then. All four are null where it never was.
+    """
+
+    shards: tuple[ShardStatus, ...]
+    calibrated_at: Time | None
+    calibrated_s: float | None
+    limit: int | None
+    rate_s: float | None
+
+
 class Status(msgspec.Struct, frozen=True, rename={"schema_": "schema"}):
     """The whole document; see ``docs/operating/status.md``."""
 
@@ -247,6 +296,7 @@ class Status(msgspec.Struct, frozen=True, rename={"schema_": "schema"}):
     ages: Ages = Ages(None, None, None)
     observed: Observed | None = None
     stages: tuple[StageStatus, ...] = ()
+    fleet: FleetStatus | None = None
 
 
 def when(at: Instant) -> Time | None:

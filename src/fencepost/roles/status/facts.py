@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from fencepost.core.capacity.rows import DrainRow
+from fencepost.core.capacity.rows import CalibrationRow, CheckpointRow, DrainRow, ShardRow
 from fencepost.core.instant import Duration, Instant
 from fencepost.core.store import Head, Order, Row
 from fencepost.core.traffic.membership import Membership
@@ -31,12 +31,21 @@ class Process(Struct, frozen=True):
     started: Instant = 0
 
 
+class FleetFacts(Struct, frozen=True):
+    """The fleet's rows that say how it stands: ``told`` is what each shard's manager says of itself."""
+
+    life: str
+    shards: Mapping[int, ShardRow]
+    told: Mapping[int, CheckpointRow]
+    calibration: CalibrationRow | None
+
+
 class StoreFacts(Struct, frozen=True):
     """What the store said, as of ``at`` (nanoseconds since 1970). ``fenced`` counts since the region's start.
 
     ``breaches`` are the promises seen broken since then (a day back at most), as the history has them. ``since`` is
     when this store came in place of another; 0 if it has been there as long as anybody looked. ``stages`` are of the
-    fleet's work, () if it has none or didn't say.
+    fleet's work, () if it has none or didn't say; ``fleet`` is None in the same cases.
     """
 
     at: Instant
@@ -53,6 +62,7 @@ class StoreFacts(Struct, frozen=True):
     breaches: tuple[Broken, ...] = ()
     since: Instant = 0
     stages: tuple[DrainRow, ...] = ()
+    fleet: FleetFacts | None = None
 
 
 class DnsFacts(Struct, frozen=True):

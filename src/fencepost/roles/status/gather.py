@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import msgspec
 from msgspec import structs
 
-from fencepost.core.capacity.rows import DrainRow
+from fencepost.core.capacity.rows import CalibrationRow, CheckpointRow, DrainRow, Kind, ShardRow
 from fencepost.core.instant import DAY, Instant
 from fencepost.core.store import Head, Row
 from fencepost.core.traffic.membership import Membership
@@ -29,7 +29,7 @@ from fencepost.roles.domains import Domains
 from fencepost.roles.status.breaches import breach
 from fencepost.roles.status.compose import compose
 from fencepost.roles.status.document import Source, Status, is_time
-from fencepost.roles.status.facts import DnsFacts, Facts, ObserverFacts, StoreFacts
+from fencepost.roles.status.facts import DnsFacts, Facts, FleetFacts, ObserverFacts, StoreFacts
 from fencepost.roles.status.processes import gone, logs_in, pids_of, read_processes, stuck_writer
 from fencepost.roles.status.promise_watch import VIOLATIONS_KEPT, Broken, Watched
 from fencepost.roles.status.rejected import OnDisk, rejected
@@ -47,6 +47,9 @@ SHORT_S = 0.2
 GIVE_UP_S = 120.0
 """A reading that takes this long is thrown away and begun anew."""
 HISTORY_AT_ONCE = 10_000
+KINDS_OF_SHARDS: tuple[Kind, ...] = ("shard", "checkpoint")
+LOOK_AT_ONCE = 90
+"""Rows looked at together: DynamoDB takes a hundred, two of them the store's own."""
 LARGE = 500
 """So many endpoints take over 10 ms to describe."""
 
@@ -226,6 +229,7 @@ class Gatherer:
             breaches=self._earlier,
             since=self._store_since,
             stages=await self._stages(),
+            fleet=await self._shards(),
         )
 
     async def _stages(self) -> tuple[DrainRow, ...]:
@@ -237,6 +241,28 @@ class Gatherer:
         except PortError:
             return ()
         return tuple(each.row for each in found if isinstance(each.row, DrainRow))
+
+    async def _shards(self) -> FleetFacts | None:
+        """How each shard stands, as its manager says; None if that can't be read just now."""
+        if self.fleet is None or self.region.fleet is None:
+            return None
+        numbers = [str(shard) for shard in range(1, self.region.fleet.shards + 1)]
+        places: list[tuple[Kind, str]] = [("calibration", "hosts")]
+        places += [(kind, number) for number in numbers for kind in KINDS_OF_SHARDS]
+        rows, life = [], ""
+        try:
+            for at in range(0, len(places), LOOK_AT_ONCE):
+                proof = await self.fleet.prove(1, places[at : at + LOOK_AT_ONCE])
+                life = proof.life
+                rows += [each.row for each in proof.rows if each is not None]
+        except PortError:
+            return None
+        return FleetFacts(
+            life,
+            {row.shard: row for row in rows if isinstance(row, ShardRow)},
+            {int(row.block): row for row in rows if isinstance(row, CheckpointRow) and row.counts},
+            next((row for row in rows if isinstance(row, CalibrationRow)), None),
+        )
 
     async def _file(self, path: str) -> Region | None:
         """The file as it lies there, where it was refused."""
@@ -295,9 +321,10 @@ async def gather(
     now_ns: Instant,
     *,
     folder: str = "",
+    fleet: FleetStorePort | None = None,
 ) -> Status:
     """One document, for who asks once: source "store", or "dns" where the store can't be read."""
-    return await Gatherer(region, store, dns, observer, folder=folder).gather(processes, now_ns)
+    return await Gatherer(region, store, dns, observer, folder=folder, fleet=fleet).gather(processes, now_ns)
 
 
 def watched(region: Region, rows: Mapping[str, Row]) -> list[Watched]:

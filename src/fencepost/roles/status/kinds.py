@@ -57,6 +57,13 @@ PLANNER_BEHIND = Kind("planner-behind", "unavailable", 30 * SECOND)
 ORPHAN = Kind("orphan-endpoint", "refused")
 PROMISE_BROKEN = Kind("promise-broken", "refused", AT_ONCE)
 
+HOSTS_SILENT = Kind("hosts-silent", "unavailable", MINUTE)
+SHARD_UNMANAGED = Kind("shard-unmanaged", "unavailable", 30 * SECOND)
+HOST_LAPSED = Kind("host-lapsed", "unavailable", 10 * MINUTE)
+NO_ROOM = Kind("no-room", "refused", 5 * MINUTE)
+LEASES_IN_MEMORY = Kind("leases-in-memory", "unavailable")
+PLACING_CLOSED = Kind("placing-closed", "refused", 5 * MINUTE)
+
 STORE_UNAVAILABLE = Kind("store-unavailable", "unavailable", MINUTE)
 STORE_MISCONFIGURED = Kind("store-misconfigured", "misconfigured", AT_ONCE)
 WRITER_STUCK = Kind("writer-stuck", "unavailable", 30 * SECOND)
@@ -91,6 +98,12 @@ KINDS: dict[str, Kind] = {
         PLANNER_BEHIND,
         ORPHAN,
         PROMISE_BROKEN,
+        HOSTS_SILENT,
+        SHARD_UNMANAGED,
+        HOST_LAPSED,
+        NO_ROOM,
+        LEASES_IN_MEMORY,
+        PLACING_CLOSED,
         STORE_UNAVAILABLE,
         STORE_MISCONFIGURED,
         WRITER_STUCK,

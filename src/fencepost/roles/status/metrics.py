@@ -9,6 +9,24 @@ from prometheus_client.registry import Collector
 
 from fencepost.roles.status.document import Status
 
+LEASES = ("held", "suspect", "lapsed")
+INSTANCES = ("waiting", "pending", "ready", "ending")
+GAUGES = {
+    "room": "How many more instances its held hosts take.",
+    "placing": "Whether instances may be placed.",
+    "mass": "Whether so many hosts fell silent at once that no lease lapses.",
+    "in_flight": "Checks that are out.",
+    "limit": "How many may be.",
+    "backlog": "Hosts that wait for a check, those in flight included.",
+    "told_seconds": "Age of these numbers.",
+}
+COUNTERS = {
+    "checks": "Checks sent since its manager's start.",
+    "answers": "Answers to them.",
+    "granted": "Leases granted.",
+    "lapses": "Leases that ran out.",
+    "orders": "Orders sent.",
+}
 Sample = tuple[tuple[str, ...], float | int | None]
 
 
@@ -42,6 +60,7 @@ class StatusCollector(Collector):
         yield from self.pools()
         yield from self.roles()
         yield from self.stages()
+        yield from self.fleet()
 
     def stages(self) -> Iterator[Any]:
         """Of the fleet's work, by name."""
@@ -55,6 +74,27 @@ class StatusCollector(Collector):
             ("stage",),
             [((s.stage,), s.oldest_s) for s in found],
         )
+
+    def fleet(self) -> Iterator[Any]:
+        """By shard."""
+        fleet = self.status.fleet
+        if fleet is None:
+            return
+
+        def of(*names: str) -> list[Sample]:
+            return [((str(each.shard), name), getattr(each, name)) for each in fleet.shards for name in names]
+
+        def each_of(name: str) -> list[Sample]:
+            field = "told_s" if name == "told_seconds" else name
+            return [((str(each.shard),), getattr(each, field)) for each in fleet.shards]
+
+        yield gauge("fleet_hosts", "Hosts by lease; held counts suspect ones.", ("shard", "lease"), of(*LEASES))
+        yield gauge("fleet_instances", "Instances by state.", ("shard", "state"), of(*INSTANCES))
+        for name, what in GAUGES.items():
+            yield gauge(f"fleet_{name}", what, ("shard",), each_of(name))
+        for name, what in COUNTERS.items():
+            yield counter(f"fleet_{name}", what, ("shard",), each_of(name))
+        yield gauge("fleet_calibrated_seconds", "Age of the calibration.", (), [((), fleet.calibrated_s)])
 
     def promises(self) -> Iterator[Any]:
         """As seen from outside."""

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -218,6 +219,14 @@ def test_a_host_that_nobody_asks_registers_again(tmp_path: Path) -> None:
         at = f"127.0.0.1:{agent.port}"
         assert (path, body) == ("/v1/fleet/hosts", {"hosts": [{**HOST, "at": at}]})
         assert all(after - before >= 1.0 for before, after in pairwise(api.times)), "two renewals at least"
+        assert agent.log.read_text().count(f"isn't asked: nothing comes to {at}") == 1, "said once, not each time"
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as stranger:
+            until(
+                lambda: (
+                    stranger.sendto(bytes(40), ("127.0.0.1", agent.port))
+                    and "isn't sealed with the key that is here" in agent.log.read_text()
+                )
+            )
         count = len(api.bodies)
         asked_until = time.monotonic() + 2.5
         while time.monotonic() < asked_until:

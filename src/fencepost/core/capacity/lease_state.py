@@ -1,0 +1,70 @@
+"""A lease manager's state as a value: what it is, and whether it may act and place by it."""
+
+from copy import copy
+from typing import Self
+
+from msgspec.structs import astuple
+
+from fencepost.core.capacity.lease_calls import Lease, LeaseSettings
+from fencepost.core.capacity.lease_columns import LONG_AGO, LeaseColumns, older
+from fencepost.core.capacity.shard_owner import ShardOwner
+from fencepost.core.instant import Duration, Instant
+
+
+class LeaseState:
+    """The manager's whole state. It can be lost at any moment: whoever comes after waits, and then knows as much.
+
+    ``loaded``: the rows were read since the shard was taken, which was at ``taken``. ``ticked``: the last tick.
+    ``lapses`` is how many held leases lapsed since ``window``; ``mass``: too many would. ``room`` is for the shard's
+    row, as its driver counts it.
+    """
+
+    def __init__(self, settings: LeaseSettings) -> None:
+        self.settings = settings
+        self.owner = ShardOwner(settings)
+        self.hosts = LeaseColumns()
+        self.loaded = False
+        self.taken: Instant = LONG_AGO
+        self.ticked: Instant = LONG_AGO
+        self.window: Instant = LONG_AGO
+        self.lapses = 0
+        self.mass = False
+        self.room = 0
+
+    def copy(self) -> Self:
+        """One that changes on its own."""
+        other = object.__new__(type(self))
+        other.__dict__.update(self.__dict__)
+        other.owner, other.hosts = copy(self.owner), self.hosts.copy()
+        return other
+
+    def key(self) -> tuple[object, ...]:
+        """What tells its state from another."""
+        own = (self.loaded, self.taken, self.ticked, self.window, self.lapses, self.mass)
+        return (*own, *astuple(self.owner)[1:], *self.hosts.key())
+
+    def aged(self, by: Duration, oldest: Instant) -> None:
+        """The same, ``by`` nanoseconds later, told from the same now; nothing is told apart beyond ``oldest``."""
+        self.hosts.aged(by, oldest)
+        for name in ("taken", "ticked", "window"):
+            setattr(self, name, older(getattr(self, name), by, oldest))
+        for name in ("since", "away", "beaten"):
+            setattr(self.owner, name, older(getattr(self.owner, name), by, oldest))
+
+    @property
+    def acting(self) -> bool:
+        """Whether it may write and order: it owns the shard, knows its rows, and the store is there."""
+        return self.owner.acting and self.loaded
+
+    def placing(self, now: Instant) -> bool:
+        """Whether each of the shard's hosts has told its set, or lapsed, in this life of the store.
+
+        Hosts that a lost store no longer knows may still come: they have the whole wait for it, unless the
+        configuration names all that there are.
+        """
+        hosts, row = self.hosts, self.owner.row
+        if not self.acting or (row is not None and row.open == self.owner.life):
+            return self.acting
+        waited = now - self.taken >= max(self.settings.lease, self.owner.wait) or 0 < self.settings.expect <= hosts.size
+        told = (hosts.lease == Lease.LAPSED) | ((hosts.lease == Lease.HELD) & hosts.reported)
+        return waited and bool(told.all())

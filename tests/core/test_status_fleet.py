@@ -1,0 +1,91 @@
+"""The fleet in the status document: what each shard's manager says, and which of it asks for somebody."""
+
+import pytest
+from msgspec import structs
+from status_examples import NOW, facts, region, stored
+
+from fencepost.cli.screen import shard_lines
+from fencepost.core.capacity.rows import CalibrationRow, CheckpointRow, ShardRow
+from fencepost.core.instant import MINUTE, SECOND
+from fencepost.ports import Unavailable
+from fencepost.roles.status.compose import compose
+from fencepost.roles.status.document import Status
+from fencepost.roles.status.facts import FleetFacts
+from fencepost.roles.status.kinds import KINDS
+from fencepost.roles.status.metrics import exposition
+from fencepost.settings.schema import Fleet, Region, Secret
+
+COUNTS = {"hosts": 300, "held": 290, "suspect": 4, "lapsed": 10, "room": 7, "waiting": 0, "ready": 20, "limit": 64}
+CALIBRATED = CalibrationRow("hosts", 128, 5, 9, 20_000.0, NOW - 3 * MINUTE)
+
+
+def fleet() -> Region:
+    """A region with a fleet of one shard."""
+    return structs.replace(region(), fleet=Fleet(1, 10 * SECOND, Secret(file="k"), "none"))
+
+
+def told(
+    counts: dict[str, int], ago: int = 1, opened: str = "1", calibration: CalibrationRow | None = CALIBRATED
+) -> Status:
+    """The document, some seconds after the manager spoke."""
+    row = CheckpointRow("1", "m", NOW - ago * SECOND, ("h3", "h7"), (2, 0), (), {**COUNTS, **counts})
+    known = FleetFacts("1", {1: ShardRow(1, 1, "m", 3, open=opened)}, {1: row}, calibration)
+    return compose(facts(region=fleet(), store=stored(fleet=known)))
+
+
+def ids(status: Status) -> set[str]:
+    """Its problems with the fleet."""
+    ours = ("hosts-silent", "shard-unmanaged", "host-lapsed", "no-room", "leases-in-memory", "placing-closed")
+    return {each.id for each in status.problems if each.id in ours}
+
+
+def test_a_shard_is_one_line_and_numbers_for_programs() -> None:
+    """In words for people, in the document and the metrics for the rest; without a fleet nothing of it."""
+    status = told({})
+    assert ids(status) == set()
+    assert shard_lines(status) == [
+        " FLEET  shard 1: manager unknown, 300 hosts (290 held, 4 suspect, 10 lapsed), 20 ready",
+        " FLEET  128 checks at once, measured 3 min ago",
+    ]
+    text = exposition(status).decode()
+    assert 'fencepost_fleet_hosts{lease="held",shard="1"} 290.0' in text
+    assert 'fencepost_fleet_limit{shard="1"} 64.0' in text
+    assert "fencepost_fleet_checks_total{" not in text  # nobody said how many
+    assert compose(facts()).fleet is None
+    assert shard_lines(compose(facts())) == []
+
+
+def test_what_was_never_measured_is_said_with_the_line_that_does() -> None:
+    """Else nobody would know that a number that hurts nobody stands in for it."""
+    assert shard_lines(told({}, calibration=None))[-1].split("  ")[1:3] == [
+        "never calibrated:",
+        "fencepost fleet calibrate",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("counts", "ago", "opened", "id_", "words"),
+    [
+        ({"mass": 1, "suspect": 200}, 1, "1", "hosts-silent", "200 hosts fell silent together"),
+        ({}, 60, "1", "shard-unmanaged", "no manager holds it"),
+        ({"lapsed_unsaid": 10}, 1, "1", "host-lapsed", "10 hosts have lapsed (h3, h7 and others); what ran there"),
+        ({"waiting": 5, "room": 0}, 1, "1", "no-room", "5 instances wait"),
+        ({"unheard": 3, "waits_s": 20}, 1, "0", "placing-closed", "3 of 300 hosts to tell what they run, and 20 s for"),
+        ({"missing": 2}, 1, "0", "placing-closed", "2 of the hosts that [fleet] names"),
+    ],
+)
+def test_each_has_its_own_words(counts: dict[str, int], ago: int, opened: str, id_: str, words: str) -> None:
+    """One at a time: what is wrong, how much of it, and a page of its own."""
+    status = told(counts, ago, opened)
+    assert ids(status) == {id_}
+    (found,) = [each for each in status.problems if each.id == id_]
+    assert words in found.what
+    assert id_ in KINDS
+
+
+def test_a_store_that_is_away_is_no_fault_of_leases() -> None:
+    """October 2025: what hosts do must not depend on a database that can't be reached."""
+    status = compose(facts(region=fleet(), store=stored(), store_error=Unavailable("away")))
+    assert ids(status) == {"leases-in-memory"}
+    (found,) = [each for each in status.problems if each.id == "leases-in-memory"]
+    assert not found.needs_person

@@ -1,0 +1,261 @@
+"""A manager's side words: what it notes of hosts, what it takes up while it runs, and what was measured."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import numpy as np
+import pytest
+from msgspec import structs
+
+from fencepost.core.admission import Admission
+from fencepost.core.capacity.fleet_store import Change, Versioned
+from fencepost.core.capacity.lease_calls import HostsRead, ShardRead, ShardWritten, Tick, lease_settings
+from fencepost.core.capacity.messages import Answer
+from fencepost.core.capacity.placement import PlacementSettings
+from fencepost.core.capacity.rows import CalibrationRow, CheckpointRow, HostRow, InstanceRow, ShardRow
+from fencepost.core.instant import MILLISECOND, SECOND
+from fencepost.ports import Refused
+from fencepost.ports.fleet import FleetStorePort
+from fencepost.roles.fleet import calibrating
+from fencepost.roles.fleet.calibrated import UNCALIBRATED, settings_from
+from fencepost.roles.fleet.calibrating import Measured, Step, knee_of
+from fencepost.roles.fleet.host_manager import HostManager, now
+from fencepost.roles.fleet.manager_questions import Questions
+from fencepost.roles.fleet.placer import Placer
+from fencepost.roles.fleet.telling import Teller
+from fencepost.roles.fleet.view import View
+from fencepost.roles.fleet.wire import DATAGRAM_BYTES, Wire
+from fencepost.roles.loop import Condition
+from fencepost.world.reference_fleet import ReferenceFleet, ReferenceRows
+
+R = 10 * SECOND
+KEY = b"k" * 32
+
+
+async def soon(_: int) -> None:
+    await asyncio.sleep(0.01)
+
+
+def rows_of(count: int, at: str = "127.0.0.1:9") -> list[HostRow]:
+    names = [f"h{n:04}" for n in range(count)]
+    return [HostRow(name, "a", at, 4, (), 1, 7, "held", "life-1", 5, 6, reported=True) for name in names]
+
+
+def fleet(count: int, at: str = "127.0.0.1:9") -> FleetStorePort:
+    """A store with so many hosts that hold leases, in a shard that "m" owns."""
+    held = ReferenceRows("life-1")
+    held.commit(None, [(Change(row, 0),) for row in rows_of(count, at)])
+    held.commit(None, [(Change(ShardRow(1, 1, "m", 1, open="life-1"), 0),)])
+    return ReferenceFleet(held, soon)
+
+
+def owning(store: FleetStorePort, count: int, expect: int = 0) -> HostManager:
+    """A manager that has read its hosts, all of which answered."""
+    settings = lease_settings("m", 1, 1, R, expect)
+    admission = settings_from(UNCALIBRATED, R)
+    manager = HostManager(settings, admission, store, Questions(Wire(KEY), Condition()), Condition())
+    leases, at = manager.leases, now()
+    row = ShardRow(1, 1, "m", 1, open="life-1")
+    leases.on(Tick(), at)
+    leases.on(ShardRead("life-1", None), at)
+    leases.on(ShardRead("life-1", None), at)
+    leases.on(ShardWritten(row), at)
+    manager.hands.life, manager.hands.epoch = "life-1", 1
+    for place, each in enumerate(rows_of(count)):
+        manager.hands.table.put(Versioned(each, place + 1))
+    facts = manager.hands.table.facts(range(count), "life-1")
+    leases.on(HostsRead("life-1", count, facts), at)
+    leases.hosts.seen[:] = at
+    leases.hosts.fresh[:] = True
+    manager.admission = Admission(admission, count)
+    return manager
+
+
+def run(work: Callable[[], Awaitable[None]]) -> None:
+    async def whole() -> None:
+        await work()
+
+    asyncio.run(asyncio.wait_for(whole(), 60))
+
+
+def told(manager: HostManager, store: FleetStorePort) -> Teller:
+    return Teller(manager, Placer(PlacementSettings(), store, manager, Condition()))
+
+
+def test_hosts_are_noted_a_thousand_a_row_and_only_where_something_happened() -> None:
+    """And shown: who didn't answer is suspect although no row of its own says so (many silent at once are unmarked)."""
+
+    async def work() -> None:
+        store = fleet(1500)
+        manager = owning(store, 1500)
+        teller = told(manager, store)
+        manager.leases.hosts.fresh[3] = False
+        manager.leases.hosts.seen[3] = manager.leases.taken = now() - 2 * R
+        await teller.tell()
+        page = await store.rows("checkpoint")
+        blocks = {at.row.block: at.row for at in page.rows if isinstance(at.row, CheckpointRow)}
+        assert sorted(blocks) == ["1", "1/000000", "1/000001"]
+        assert (len(blocks["1/000000"].hosts), len(blocks["1/000001"].hosts)) == (1000, 500)
+        assert blocks["1/000000"].silent == (3,)
+        assert blocks["1"].counts["held"] == 1500
+        assert blocks["1"].counts["suspect"] == 1
+        view = View(store, now)
+        await view.refresh()
+        seen = {each.host: (each.lease, each.seen_s) for each in view.hosts(blocks["1"].at)}
+        assert seen["h0003"] == ("suspect", 20)
+        assert seen["h0004"][0] == "held"
+        before = page.snapshot
+        teller.blocks_at = now() - R
+        manager.leases.hosts.seen[1200] = now()
+        for some in teller.due(now(), now() - 1):
+            assert [row.block for row in some] == ["1/000001"]
+        assert (await store.rows("checkpoint")).snapshot == before
+
+    run(work)
+
+
+def test_a_row_that_another_manager_wrote_is_written_over() -> None:
+    """Who takes a shard over tells of it from then on; no rule reads these rows, so nothing is lost by that."""
+
+    async def work() -> None:
+        store = fleet(3)
+        await store.commit(None, [(Change(CheckpointRow("1/000000", "other", 1, ("h0000",), (9,)), 0),)])
+        await told(owning(store, 3), store).tell()
+        found = (await store.prove(1, [("checkpoint", "1/000000")])).rows[0]
+        assert found is not None
+        assert isinstance(found.row, CheckpointRow)
+        assert (found.row.owner, found.row.hosts) == ("m", ("h0000", "h0001", "h0002"))
+
+    run(work)
+
+
+def test_who_is_waited_for_are_the_hosts_that_are_named() -> None:
+    """A row of a host that isn't named (it was once) doesn't stand for one that is and hasn't come yet."""
+
+    async def work() -> None:
+        manager = owning(fleet(3), 3)
+        manager.lists(frozenset(("h0000", "h0001", "new")))
+        assert manager.leases.settings.expect == 4
+        manager.hands.table.put(Versioned(HostRow("new", "a", "127.0.0.1:9"), 9))
+        manager.expect()
+        assert manager.leases.settings.expect == 4 == len(manager.hands.table)
+        manager.lists(frozenset())
+        assert manager.leases.settings.expect == 0
+
+    run(work)
+
+
+def test_a_new_calibration_keeps_what_is_in_flight() -> None:
+    """It is taken up without a restart, on a running fleet."""
+
+    async def work() -> None:
+        manager = owning(fleet(3), 3)
+        manager.admission.acquire(np.arange(3), now())
+        manager.admission.take(now(), 2)
+        manager.recalibrate(settings_from(CalibrationRow("hosts", 2, MILLISECOND, MILLISECOND, 1.0), R))
+        assert (manager.admission.in_flight, manager.admission.backlog, manager.admission.limit) == (2, 3, 2)
+
+    run(work)
+
+
+def test_what_ended_is_forgotten_only_once_its_row_is_gone() -> None:
+    """While the row is there it says that whatever a host still has of it is to be stopped."""
+
+    async def work() -> None:
+        store = fleet(1)
+        there, gone = InstanceRow("web-1", "web", "ended", 1), InstanceRow("web-2", "web", "ended", 1)
+        await store.commit(None, [(Change(there, 0),)])
+        placer = Placer(PlacementSettings(), store, owning(store, 1), Condition())
+        for row in (there, gone):
+            placer.placement.instance(Versioned(row, 1))
+        await placer.forget_once()
+        assert set(placer.placement.instances) == {"web-1"}
+
+    run(work)
+
+
+# Calibration.
+
+
+def step(in_flight: int, rate: float, lost: float = 0.0) -> Step:
+    return Step(in_flight, rate, MILLISECOND, 2 * MILLISECOND, 3 * MILLISECOND, lost)
+
+
+def test_the_knee_is_the_fewest_with_nine_tenths_of_the_most() -> None:
+    """Past it answers only get slower; a step that lost answers doesn't count, however many it got."""
+    assert knee_of([step(1, 100), step(2, 195), step(4, 210), step(8, 215)]) == (2, True)
+    assert knee_of([step(1, 100), step(2, 195), step(4, 380)]) == (4, False)
+    assert knee_of([step(1, 100), step(2, 190), step(4, 900, lost=0.2)]) == (2, True)
+
+
+def test_whatever_is_slower_bounds_how_fast_leases_come_back() -> None:
+    """Each takes a check and a write. A fleet too small for a knee says nothing against what hurts nobody."""
+    found = Measured(10, (step(2, 190),), 150.0, True)
+    assert (found.rate, found.binds) == (150.0, "grants")
+    assert found.row(5, 64) == CalibrationRow("hosts", 2, MILLISECOND, 3 * MILLISECOND, 150.0, 5, 150.0, 10)
+    small = Measured(10, (step(8, 90),), 150.0, False)
+    assert (small.binds, small.row(5, 64).limit) == ("checks", 64)
+
+
+class Hosts(asyncio.DatagramProtocol):
+    """Answers for all hosts at once; of odd ones that it has a newer token."""
+
+    def __init__(self, wire: Wire) -> None:
+        self.wire = wire
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.transport = transport
+
+    def datagram_received(self, data: bytes, addr: tuple[str, int]) -> None:
+        found = self.wire.open_to_host(data)
+        assert found is not None
+        request, check = found
+        answer = Answer(check.host, check.token, 6, now(), 5, 0)
+        packed = self.wire.pack("from host", request, answer, DATAGRAM_BYTES)
+        self.transport.sendto(packed, addr)  # type: ignore[attr-defined]  # a datagram's
+
+
+def test_measuring_changes_no_host_and_leaves_no_row() -> None:
+    """Real sockets, a second in all: hosts' rows stand at the revisions that they had."""
+
+    async def work() -> None:
+        wire = Wire(KEY)
+        loop = asyncio.get_running_loop()
+        transport, _ = await loop.create_datagram_endpoint(lambda: Hosts(Wire(KEY)), ("127.0.0.1", 0))
+        port = transport.get_extra_info("sockname")[1]
+        store = fleet(20, f"127.0.0.1:{port}")
+        before = await store.rows("host")
+        known = await calibrating.known(store, 1)
+        steps: list[Step] = []
+        found = await calibrating.measured(wire, store, known, SECOND, steps.append)
+        transport.close()
+        assert [each.in_flight for each in steps[:2]] == [1, 2]
+        assert found.at.rate > 0
+        assert found.grants > 0
+        assert (await store.rows("host")).rows == before.rows
+        assert not (await store.rows("launch")).rows
+        await calibrating.persist(store, found.row(1, 64))
+        await calibrating.persist(store, structs.replace(found.row(2, 64), limit=9))
+        (kept,) = (await store.rows("calibration")).rows
+        assert isinstance(kept.row, CalibrationRow)
+        assert kept.row.limit == 9
+
+    run(work)
+
+
+def test_nobody_is_asked_where_nobody_holds_a_lease() -> None:
+    """Of another life of the store, lapsed, suspect: none of them is asked."""
+
+    async def work() -> None:
+        store = fleet(0)
+        odd = [structs.replace(row, **change) for row, change in zip(rows_of(3), ODD, strict=True)]
+        await store.commit(None, [(Change(row, 0),) for row in odd])
+        known = await calibrating.known(store, 1)
+        assert not known.hosts
+        with pytest.raises(Refused, match="no host holds a lease"):
+            await calibrating.measured(Wire(KEY), store, known, SECOND, print)
+
+    run(work)
+
+
+ODD: tuple[dict[str, object], ...] = ({"life": "life-0"}, {"lease": "lapsed"}, {"left": 5})
