@@ -131,14 +131,14 @@ def test_no_room_and_no_time_are_told_apart(api: FleetRegion) -> None:
     api.put(api.held("h1", room=10_000))
     code, document = api.json("fleet", "launch", "web", "--count", "1000", "--key", "k1")
     assert code == 0
-    done = api.call("fleet", "launch", "web", "--count", "100", "--key", "k2")
+    done = api.call("fleet", "launch", "web", "--count", "300", "--key", "k2")
     assert done.returncode == 3
     assert re.fullmatch(
         r"error: the API at HOST:PORT: request limit exceeded: 1000 launches wait already\n"
-        r"  try      in \d+ s:  fencepost fleet launch web --count 100 --key k2\n",
+        r"  try      in \d+ s:  fencepost fleet launch web --count 300 --key k2\n",
         told(done.stderr),
     )
-    code, document = api.json("fleet", "launch", "web", "--count", "100", "--key", "k2")
+    code, document = api.json("fleet", "launch", "web", "--count", "300", "--key", "k2")
     assert (code, document["error"]["kind"]) == (3, "request limit exceeded")
     api.put(api.held("h1", room=1000))
     done = api.call("fleet", "launch", "web")

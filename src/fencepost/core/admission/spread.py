@@ -16,7 +16,7 @@ from fencepost.core.jitter import jitter
 ODD = 0xA0761D6478BD642F
 GOLDEN = 0x9E3779B97F4A7C15
 """2^64 by the golden ratio."""
-NEIGHBOURS = 8
+NEIGHBOURS = 4
 """Bits: so many ids follow one another."""
 EARLY = 8
 """A renewal keeps its phase if that brings the next one forward by at most this part of a period."""
