@@ -36,7 +36,6 @@ def kill_for(region: RunningRegion, seconds: float, kills: int, seed: int) -> No
     [
         pytest.param("embedded+sqlite", 90, 60, marks=pytest.mark.timeout(200)),
         pytest.param("bind+postgresql", 30, 20, marks=pytest.mark.timeout(120)),
-        pytest.param("route53-dev+postgresql", 30, 20, marks=pytest.mark.timeout(120)),
         *(pytest.param(on, 300, 200, marks=[pytest.mark.soak, pytest.mark.timeout(500)]) for on in EVERYWHERE),
     ],
 )
