@@ -130,12 +130,9 @@ class ShardOwner(Struct, gc=False):
         return (WriteShard(row),)
 
     def beat(self, now: Instant, *, opened: bool, room: int) -> tuple[Effect, ...]:
-        """The next sign of life; where there is none to give, a look at the row. Nothing before its time, but that the
-        shard is open: launches wait for it.
-        """
+        """The next sign of life; where there is none to give, a look at the row. Nothing before its time."""
         wait = self.settings.beat if self.reachable else self.retry
-        opens = opened and self.acting and self.row is not None and self.row.open != self.life
-        if self.asking or (now - self.beaten < wait and not opens):
+        if self.asking or now - self.beaten < wait:
             return ()
         self.beaten = now
         if not self.acting or self.row is None:
