@@ -28,6 +28,8 @@ RECEIVE_BYTES = 1 << 22
 A_ROUND = 512
 """So many datagrams are read before what they ask for is written down and other tasks get their turn."""
 CONNECTIONS_MOST = 1024
+TRIES = 20
+"""So many free ports are tried until one is free for both."""
 UNSENT_MOST = 4 * FRAME_BYTES
 """A peer that asks and doesn't read its answers is given up."""
 PROVE_S = 10.0
@@ -66,6 +68,14 @@ class AgentServer:
 
     async def start(self, host: str, port: int) -> int:
         """Listen; the port (where 0 was asked, one that was free). Raises ``Misconfigured``."""
+        for _ in range(TRIES if not port else 1):
+            try:
+                return await self._listen(host, port)
+            except Misconfigured as error:  # what is free for datagrams may be taken for connections
+                refused = error
+        raise refused
+
+    async def _listen(self, host: str, port: int) -> int:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         where, udp, loop = f"{host}:{port}", socket.socket(family, socket.SOCK_DGRAM), asyncio.get_running_loop()
         try:
