@@ -24,7 +24,7 @@ from regions import FENCEPOST, RunningRegion
 from fencepost.assembly.places import write_secret
 from fencepost.assembly.stores import fleet_store
 from fencepost.core.capacity.network_state import ready
-from fencepost.core.capacity.rows import FleetRow, HostRow, InstanceRow, Kind, NetworkRow
+from fencepost.core.capacity.rows import FleetRow, HostRow, InstanceRow, Kind, NetworkRow, ShardRow
 from fencepost.ports import PortError
 from fencepost.ports.fleet import FleetStorePort, Page
 
@@ -113,6 +113,7 @@ class FleetRegion(RunningRegion):
         for host in self.hosts.keys() - self.agents.keys():
             self.start_agent(host)
         self.until(lambda: len(self.held()) == len(self.hosts), ready_s, "all hosts are held")
+        self.until(self.opened, ready_s, "every host was heard of, or had the time for it, and placing begins")
         return self
 
     def __enter__(self) -> Self:
@@ -183,6 +184,10 @@ class FleetRegion(RunningRegion):
     def held(self) -> list[str]:
         """Hosts on which something can be placed."""
         return [name for name, row in (self.hosts_rows() or {}).items() if row.lease == "held" and row.reported]
+
+    def opened(self) -> bool:
+        """Whether instances may be placed in this life of the store."""
+        return all(isinstance(row, ShardRow) and row.open for row in self.rows("shard").values())
 
     def instances(self) -> dict[str, InstanceRow]:
         """All instances' rows."""
