@@ -56,6 +56,8 @@ from fencepost.world.model import Move
 
 ZERO = np.zeros(1, np.int64)
 SHARD_CALLS = ("read shard", "write shard")
+NEEDED = {Op.GRANT: ("incarnation", "boot"), Op.MARK: ("left",), Op.BOOT: ("boot",)}
+"""What of a write's numbers its kind makes use of: the others would only make more states of the same."""
 
 
 def moves(slot: Slot, shared: Shared, shape: Shape) -> Iterator[Move]:
@@ -123,9 +125,8 @@ def tell(slot: Slot, shared: Shared, event: Event) -> tuple[Slot, Shared]:
             case ReadHosts():
                 slot = begun(slot, Pending("read hosts"))
             case Write():
-                numbers = (int(effect.left[0]), int(effect.incarnation[0]), int(effect.boot[0]))
-                used = {Op.MARK: numbers[:1], Op.GRANT: numbers[1:], Op.BOOT: numbers[2:]}
-                slot = begun(slot, Pending(effect.op.name, numbers=used.get(effect.op, ())))
+                numbers = tuple(int(getattr(effect, name)[0]) for name in NEEDED.get(effect.op, ()))
+                slot = begun(slot, Pending(effect.op.name, numbers=numbers))
                 if effect.op is Op.LAPSE:
                     shared = structs.replace(shared, unheard=True)
             case Prove():
@@ -253,22 +254,11 @@ def perform_read(slot: Slot, shared: Shared) -> tuple[Slot, Shared]:
 
 
 def composed(slot: Slot, pending: Pending) -> HostRow | None:
-    """What a write makes of the row that the manager has: the production's own functions."""
-    row, life, numbers = known(slot), slot.decider.owner.life, pending.numbers
-    match Op[pending.call]:
-        case Op.GRANT:
-            return lease_rows.granted(row, life, nonce(int(life), row.number + 1), numbers[0], numbers[1])
-        case Op.LAPSE:
-            return lease_rows.lapsed(row, life)
-        case Op.MARK:
-            return lease_rows.marked(row, life, numbers[0])
-        case Op.CLEAR:
-            return lease_rows.cleared(row, life)
-        case Op.BOOT:
-            return lease_rows.booted(row, life, numbers[0])
-        case Op.ADOPT:
-            return lease_rows.adopted(row, life, slot.told) if slot.told is not None else None
-    raise TypeError(f"nothing is written for {pending.call}")
+    """What a write makes of the row that the manager has: the production's own function."""
+    op, row, life = Op[pending.call], known(slot), slot.decider.owner.life
+    needed = dict(zip(NEEDED.get(op, ()), pending.numbers, strict=True))
+    drawn = nonce(int(life), row.number + 1) if op is Op.GRANT else 0
+    return lease_rows.composed(op, row, life, nonce=drawn, theirs=slot.told, **needed)
 
 
 def perform_write(slot: Slot, shared: Shared, pending: Pending) -> Iterator[Move]:

@@ -6,6 +6,7 @@ an older one, and looks again.
 
 from msgspec import structs
 
+from fencepost.core.capacity.lease_calls import Op
 from fencepost.core.capacity.messages import InstanceSet
 from fencepost.core.capacity.rows import HostRow
 from fencepost.core.instant import Duration
@@ -67,3 +68,34 @@ def adopted(row: HostRow, life: str, theirs: InstanceSet) -> HostRow | None:
     if theirs.instances == row.set.instances:
         return structs.replace(row, reported=True)
     return structs.replace(row, set=InstanceSet(row.set.version + 1, theirs.instances), reported=True)
+
+
+def composed(
+    op: Op,
+    row: HostRow,
+    life: str,
+    *,
+    nonce: int = 0,
+    left: Duration = 0,
+    incarnation: int = 0,
+    boot: int = 0,
+    theirs: InstanceSet | None = None,
+) -> HostRow | None:
+    """What a write makes of the row as its writer knows it, of what each kind needs; None for nothing to do.
+
+    Raises ``TypeError`` for an operation that writes nothing.
+    """
+    match op:
+        case Op.GRANT:
+            return granted(row, life, nonce, incarnation, boot)
+        case Op.LAPSE:
+            return lapsed(row, life)
+        case Op.MARK:
+            return marked(row, life, left)
+        case Op.CLEAR:
+            return cleared(row, life)
+        case Op.BOOT:
+            return booted(row, life, boot)
+        case Op.ADOPT:
+            return adopted(row, life, theirs) if theirs is not None else None
+    raise TypeError(f"nothing is written for {op.name}")

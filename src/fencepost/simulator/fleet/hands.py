@@ -167,24 +167,18 @@ class Hands:
         self.walk.call(self.process, work, done, lambda: self.failed(Op.NONE, (), turn))
 
     def composed(self, item: Item) -> HostRow | None:
-        """What a write makes of the row as it is known."""
+        """What a write makes of the row as it is known: the production's own function."""
         op, number, left, incarnation, boot = item
-        row, life = self.table.row(number), self.life
-        match op:
-            case Op.GRANT:
-                return lease_rows.granted(row, life, self.walk.draw(), incarnation, boot)
-            case Op.LAPSE:
-                return lease_rows.lapsed(row, life)
-            case Op.MARK:
-                return lease_rows.marked(row, life, left)
-            case Op.CLEAR:
-                return lease_rows.cleared(row, life)
-            case Op.BOOT:
-                return lease_rows.booted(row, life, boot)
-            case Op.ADOPT:
-                theirs = self.table.told.get(number)
-                return lease_rows.adopted(row, life, theirs) if theirs is not None else None
-        raise TypeError(f"nothing is written for {op.name}")
+        return lease_rows.composed(
+            op,
+            self.table.row(number),
+            self.life,
+            nonce=self.walk.draw() if op is Op.GRANT else 0,
+            left=left,
+            incarnation=incarnation,
+            boot=boot,
+            theirs=self.table.told.get(number),
+        )
 
     def write_some(self) -> None:
         """What waits to be written, if nothing is being written."""
