@@ -49,7 +49,13 @@ def placed(row: InstanceRow, host: HostRow, address: str) -> tuple[HostRow, Inst
     """The next attempt, at this host. An attempt that still runs elsewhere is kept as the old one."""
     attempt = row.attempt + 1
     after = structs.replace(
-        row, state="placed", attempt=attempt, host=host.host, address=address, zone=host.zone, why=""
+        row,
+        state="placed",
+        attempt=attempt,
+        host=host.host,
+        address=address,
+        zone=host.zone,
+        why=row.why if row.ends else "",
     )
     return joined(host, row.at(attempt, address)), after
 
@@ -60,9 +66,15 @@ def moved(row: InstanceRow, host: HostRow, address: str) -> tuple[HostRow, Insta
     return there, structs.replace(after, old=(row.host, row.id))
 
 
-def over(row: InstanceRow, why: str) -> InstanceRow:
-    """The present attempt is over; the instance waits for its next."""
-    return structs.replace(row, state="waiting", host="", address="", zone="", why=why)
+def over(row: InstanceRow, why: str, *, by_itself: bool = False) -> InstanceRow:
+    """The present attempt is over; the instance waits for its next. ``by_itself``: it ended, and its host said so."""
+    ends = row.ends + 1 if by_itself else 0
+    return structs.replace(row, state="waiting", host="", address="", zone="", why=why, ends=ends)
+
+
+def calm(row: InstanceRow) -> InstanceRow:
+    """The present attempt has run for a while: how those before it ended is no news any more."""
+    return structs.replace(row, ends=0, why="")
 
 
 def found(host: HostRow, instance: Instance, row: InstanceRow | None) -> InstanceRow:

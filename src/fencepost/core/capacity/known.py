@@ -73,6 +73,7 @@ class Known:
         self.later: dict[str, None] = {}
         self.strays: dict[str, dict[tuple[str, str], Instant]] = {}
         self.strikes: dict[str, Strikes] = {}
+        self.settling: dict[str, tuple[str, Instant | None]] = {}
 
     # What is.
 
@@ -115,6 +116,10 @@ class Known:
             self.moving.pop(row.instance, None)
         if row.state == "placed":
             self.unsure[row.instance] = None
+        if row.state != "placed" or not row.ends or not self.mine(row.instance):
+            self.settling.pop(row.instance, None)
+        elif self.settling.get(row.instance, ("", None))[0] != row.id:
+            self.settling[row.instance] = (row.id, None)
         for each in (was, row):
             if each is not None:
                 self.look.update(dict.fromkeys(host for host in (each.host, each.old[0]) if host in self.hosts))
@@ -122,7 +127,7 @@ class Known:
     def deleted(self, instance: str) -> None:
         """An ended instance's row is gone."""
         self.instances.pop(instance, None)
-        for kept in (self.waiting, self.ending, self.moving, self.unsure, self.strays, self.strikes):
+        for kept in (self.waiting, self.ending, self.moving, self.unsure, self.strays, self.strikes, self.settling):
             kept.pop(instance, None)
 
     def tell(self, host: str, told: Told | None) -> None:

@@ -38,6 +38,7 @@ class Turn:
             self.at_host(host, opened)
         self.ends()
         self.moves()
+        self.settles()
         if opened:
             self.waits()
 
@@ -151,7 +152,7 @@ class Turn:
         down = told is not None and row.id in told.down
         if not why or not (down or self.all.mine(row.instance)):
             return False
-        if self.leave(row.host, row.id, attempts.over(row, f"{row.id} {why}")) and down:
+        if self.leave(row.host, row.id, attempts.over(row, f"{row.id} {why}", by_itself=down)) and down:
             self.strike(row)
         return True
 
@@ -209,7 +210,10 @@ class Turn:
             self.draft(self.row(host.host) or host, attempts.found(host, each, row))
         elif sure and why and row is not None:
             # It ran and is over: its number is used up, or another host would be told to start the same attempt.
-            self.leave(host.host, each.id, attempts.over(attempts.found(host, each, row), f"{each.id} {why}"))
+            told = self.all.told.get(host.host)
+            down = told is not None and each.id in told.down
+            found = attempts.over(attempts.found(host, each, row), f"{each.id} {why}", by_itself=down)
+            self.leave(host.host, each.id, found)
         elif (sure and why) or (self.all.lapsed(host) and self.all.opened):
             self.leave(host.host, each.id)
         return True
@@ -236,6 +240,17 @@ class Turn:
                     since = self.all.moving[name] = self.now
                 if self.ready(row.id) or self.now - since >= self.all.settings.patience:
                     self.single(attempts.settled(row))
+
+    def settles(self) -> None:
+        """Attempts that have run for a while after others that ended by themselves: nobody need hear of those now."""
+        for name, (id_, since) in list(self.all.settling.items()):
+            row = self.all.instance_row(name)
+            if row is None or row.id != id_ or name in self.touched:
+                continue
+            if since is None:
+                self.all.settling[name] = (id_, self.now)
+            elif self.now - since >= self.all.settings.calm:
+                self.single(attempts.calm(row))
 
     # What waits.
 

@@ -87,7 +87,9 @@ class InstanceRow(Struct, frozen=True, gc=False, tag="instance", omit_defaults=T
 
     ``attempt`` counts from 1 (0: never placed); ``host`` is where that attempt runs, "" while waiting. ``old`` is an
     attempt that still runs elsewhere until this one is ready, as (host, id); ("", "") for none. ``asked_at`` and
-    ``ended_at`` are for people, nanoseconds since 1970. ``why`` says what it waits for, or why it ended.
+    ``ended_at`` are for people, nanoseconds since 1970. ``why`` says what it waits for, or why it ended. ``ends`` is
+    how many attempts in a row ended by themselves, as their hosts said; 0 again once one has run for a while, or was
+    lost with its host.
     """
 
     instance: str
@@ -103,6 +105,7 @@ class InstanceRow(Struct, frozen=True, gc=False, tag="instance", omit_defaults=T
     asked_at: Instant = 0
     ended_at: Instant = 0
     why: str = ""
+    ends: int = 0
 
     @property
     def key(self) -> str:

@@ -5,11 +5,13 @@ is let in: later versions take nothing away) and it has passed its probes. How i
 
 - *Terminated* is the owner's act, like a target that leaves the file: it costs no budget, and the last one stays.
 - *Moved*, because a person drains its host, is his act too: it serves until its successor does, and then leaves.
-- An attempt whose host's lease has lapsed, or that was replaced, must not serve: its host may be cut off and go on with
-  an old copy, whatever the probes say. But that is automation's judgement, and it may be wrong about a thousand hosts
-  at once. So it counts as dead, whatever its probes say, and is taken out under the same limits as any dead target:
-  a mass lapse can't empty a name. It is struck off the list only when it isn't served any more and the attempt that
-  took its place is.
+- *Over*: its host said that it ended, or it was given up and its next attempt has a place. It isn't a sick target,
+  which might get well: it is gone, and never starts again. So it leaves like one that was terminated, whatever limits
+  say and fail open too, and only the last of a family stays.
+- An attempt whose host's lease has lapsed, and that has no successor yet, must not serve either: its host may be cut
+  off and go on with an old copy, whatever the probes say. But that is automation's judgement, and it may be wrong about
+  a thousand hosts at once. So it counts as dead, whatever its probes say, and is taken out under the same limits as any
+  dead target: a mass lapse can't empty a name.
 - Rows that are missing say nothing: a fleet's store that was wiped, or isn't read, takes nobody out.
 
 Awkward truth: a lapsed host's instance that a limit keeps goes on being answered, and does harm if its copy is harmful.
@@ -36,7 +38,10 @@ class FleetRows(Struct, frozen=True, gc=False):
 
 
 class Launched(NamedTuple):
-    """A pool's instances as its owner lists them, and the addresses of those that he has ended."""
+    """A pool's instances as its owner lists them, and the addresses of those that have ended, or are over.
+
+    An address is in both if an attempt is over there, and another has its place that may not serve yet.
+    """
 
     targets: tuple[Target, ...] = ()
     ended: frozenset[str] = frozenset()
@@ -52,7 +57,7 @@ def launched(pool: str, rows: FleetRows, row: Membership | None, taken: frozense
         if instance.pool != pool or instance.state != "placed" or not address or address in targets or address in taken:
             continue
         targets[address] = placed(instance, rows, members.get(address))
-    ended = []
+    ended = [key for key, each in targets.items() if key in members and outlived(each, members[key])]
     former_ones = [
         each for each in members.values() if each.source and each.key not in targets and each.key not in taken
     ]
@@ -96,10 +101,12 @@ def former(
     instance = rows.instances.get(name)
     stays = Target(member.key, member.zone, None, member.served, member.source, member.port)
     if instance is None:
-        return stays
-    if instance.state in ("ending", "ended"):
+        # Its row may have been cleared away while it was the last that could leave.
+        return stays if member.listed else None
+    later = instance.attempt > int(attempt)
+    if instance.state in ("ending", "ended") or (holder is None and (later or instance.ends)):
         return None
-    replaced = instance.state == "waiting" or instance.attempt > int(attempt)
+    replaced = instance.state == "waiting" or later
     if holder is not None:
         stays = _gone(stays, forsaken(holder, rows.life))
     elif replaced:
@@ -110,6 +117,11 @@ def former(
     moved = replaced and holder is not None and not stays.gone and served
     idle = bool(stays.gone) and member.state not in SERVING and (served or not member.served)
     return None if moved or idle else stays
+
+
+def outlived(target: Target, member: Member) -> bool:
+    """Whether what serves at an address is over, and the attempt that has its place may not serve yet."""
+    return bool(target.gone) and member.served and member.source not in ("", target.source)
 
 
 def forsaken(host: HostRow | None, life: str) -> str:
