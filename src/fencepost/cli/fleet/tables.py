@@ -119,7 +119,13 @@ def tally(words: Iterable[str], order: Sequence[str]) -> str:
 
 def room(host: HostSeen) -> int:
     """How many more instances a host takes, as far as its row says."""
-    return max(0, host.room - host.used) if host.lease == "held" and not host.word else 0
+    return host.free if host.lease == "held" else 0
+
+
+def used(host: HostSeen) -> str:
+    """How many instances run at a host, of how many places; and that it has no address for another, if so."""
+    lacks = ", no address free" if host.used < host.room and not host.addresses else ""
+    return f"{host.used} of {host.room}{lacks}"
 
 
 def host_lines(found: Sequence[HostSeen], columns: int) -> list[str]:
@@ -133,7 +139,7 @@ def host_lines(found: Sequence[HostSeen], columns: int) -> list[str]:
             each.host,
             each.zone,
             marked(each.lease),
-            f"{each.used} of {each.room}",
+            used(each),
             each.word or "-",
             "-" if each.seen_s is None else f"{spoken(each.seen_s * SECOND)} ago",
             each.at,

@@ -34,15 +34,21 @@ def free_addresses(host: HostRow) -> tuple[str, ...]:
     return tuple(address for address in host.addresses if address not in used)
 
 
-def free_room(host: HostRow, life: str) -> int:
-    """How many more instances may be placed on it: as many as it has room and, if it gives any, addresses for.
+def free_places(host: HostRow, life: str) -> int:
+    """How many more instances it has places for, whether or not it has addresses for them.
 
-    A suspect takes none: it didn't answer lately, so it couldn't be told, and may be dying.
+    A suspect has none: it didn't answer lately, so it couldn't be told, and may be dying.
     """
-    if host.left or not host.placeable(life):
-        return 0
-    room = host.room - len(host.set.instances)
-    return min(room, len(free_addresses(host))) if host.addresses else room
+    return 0 if host.left or not host.placeable(life) else host.room - len(host.set.instances)
+
+
+def free_room(host: HostRow, life: str) -> int:
+    """How many more instances may be placed on it: as many as it has places and addresses for.
+
+    One without an address could run, and nobody could ever be sent to it.
+    """
+    places = free_places(host, life)
+    return min(places, len(free_addresses(host))) if places else 0
 
 
 def placed(row: InstanceRow, host: HostRow, address: str) -> tuple[HostRow, InstanceRow]:

@@ -13,6 +13,7 @@ from typing import Any
 from msgspec import Struct
 
 from fencepost.core.capacity import launches
+from fencepost.core.capacity.attempts import free_addresses, free_room
 from fencepost.core.capacity.clearing import attempts_held, clearable
 from fencepost.core.capacity.fleet_store import Versioned
 from fencepost.core.capacity.network_state import missing
@@ -36,7 +37,10 @@ READ: tuple[Kind, ...] = ("shard", "host", "instance", "network", "launch", "che
 
 
 class HostSeen(Struct, frozen=True, gc=False):
-    """A host for people and programs. ``seen_s`` is the age of its last answer, None if nobody noted one."""
+    """A host for people and programs. ``seen_s`` is the age of its last answer, None if nobody noted one.
+
+    ``free`` is how many more instances may be placed there, ``addresses`` how many of its addresses no instance has.
+    """
 
     host: str
     zone: str
@@ -47,6 +51,8 @@ class HostSeen(Struct, frozen=True, gc=False):
     used: int
     seen_s: int | None
     instances: tuple[str, ...]
+    free: int = 0
+    addresses: int = 0
 
 
 class InstanceSeen(Struct, frozen=True, gc=False):
@@ -185,6 +191,13 @@ class View:
 
     # For people.
 
+    @property
+    def short(self) -> str:
+        """What hosts are short of, so that nothing can be placed; "" where something can."""
+        if self.room.free:
+            return ""
+        return "no host with room has a free address" if self.room.places else "no host has room"
+
     def lease(self, row: HostRow) -> str:
         """A host's lease in words."""
         if row.life != self.life or row.lease == "none":
@@ -213,13 +226,13 @@ class View:
                 ids = tuple(each.id for each in row.set.instances)
                 lease = self.lease(row)
                 words = (row.zone, row.at, "suspect" if lease == "held" and name in silent else lease, row.word)
-                yield HostSeen(name, *words, row.room, len(ids), answered.get(name), ids)
+                free = (free_room(row, self.life), len(free_addresses(row)))
+                yield HostSeen(name, *words, row.room, len(ids), answered.get(name), ids, *free)
 
     def state(self, row: InstanceRow) -> tuple[str, str]:
         """An instance's state in words, and what it lacks or why it is so."""
         if row.state != "placed":
-            why = row.why or ("" if row.state != "waiting" or self.room.free else "no host has room")
-            return row.state, why
+            return row.state, row.why or (self.short if row.state == "waiting" else "")
         if row.id in self.ready:
             return "ready", row.why  # a newer version that isn't acknowledged yet takes nothing away
         network = self.row("network", row.id)
