@@ -23,21 +23,21 @@ empty. Each step it tells what arrived, by host numbers, calls ``pass_time``, an
   that answer for the first time, or otherwise than before, by ``on(Answered(...), now)``. Nothing is told of the rest:
   admission notices who keeps silent.
 - ``Write``, ``Prove``: answered by ``Wrote`` and ``Proven`` with :class:`~fencepost.core.capacity.lease_calls.Facts` of
-  the rows. :func:`~fencepost.core.capacity.lease_facts.written` is what a write makes of such columns.
+  the rows. :mod:`~fencepost.core.capacity.lease_facts` says what a write makes of such columns.
 - ``ReadShard``, ``WriteShard``, ``ReadHosts``: answered by ``ShardRead``, ``ShardWritten``, ``HostsRead``; any of these
   calls by ``Away`` while the store is.
 - ``Forget``: whatever is under way is let go of. ``News`` concerns placement alone.
 
-No object is made for a host on that way: some tens of microseconds a call, and what numpy takes for the arrays.
-A step longer than ``every`` is fine for leases as long as it is no longer than R, or the manager takes itself for one
-that slept. ``take`` hands out one batch a call: whoever steps by the second lets no more than the limit be in flight a
-second, so he either calls ``pass_time`` again within a step as answers come (``next_at`` says when), or takes that for
-the rate.
+No object is made for a host on that way: a call costs some tens of microseconds, and what numpy takes for its arrays.
+Hosts are in flight from ``Send`` until they are told of. A driver that steps by the second and answers in the next step
+goes by a calibration that says so (a second a call, and as many in flight as the service answers in one), or else says
+how long each call ``took``: the brake would take waiting for the step for a service that is slow. It steps at least
+twice each R; after more than R between two ticks the manager takes itself for one that slept, and lengthens all leases.
 """
 
 import numpy as np
 from msgspec import Struct, structs
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from fencepost.core.admission import Admission, AdmissionSettings, first_renewal, next_renewal, phase
 from fencepost.core.admission.brake import Brake
@@ -109,15 +109,16 @@ class LeaseManager:
 
     # What arrives
 
-    def on(self, event: Event, now: Instant) -> tuple[Effect, ...]:
+    def on(self, event: Event, now: Instant, took: ArrayLike | None = None) -> tuple[Effect, ...]:
         """Something has arrived; what is to be done next, in order.
 
-        Whose time it is, who keeps silent and that time has passed (``Due``, ``Silent``, ``Tick``) is found out by
-        ``pass_time``, not told.
+        ``took`` is how long each call that is answered took, or all of them, where that isn't the time since its
+        dispatch. Whose time it is, who keeps silent and that time has passed (``Due``, ``Silent``, ``Tick``) isn't
+        told: ``pass_time`` finds it out.
         """
         match event:
             case Answered():
-                return self._answered(event, now)
+                return self._answered(event, now, took)
             case Outdated():
                 if event.id < self.admission.size:
                     self.admission.answered([event.id], now)
@@ -129,23 +130,27 @@ class LeaseManager:
                 self.counts.lapsed += int((event.facts.lease == Lease.LAPSED).sum())
         return self._tell(event, now)
 
-    def unchanged(self, ids: Ids, stamp: ArrayLike, now: Instant) -> tuple[Effect, ...]:
+    def unchanged(self, ids: Ids, stamp: ArrayLike, now: Instant, took: ArrayLike | None = None) -> tuple[Effect, ...]:
         """These hosts were checked with their present tokens, and answered as they did before: nothing has changed.
 
         The same as ``on(Answered(...))`` with what each told last, which it must have done: each of them answered once
-        under some token since the shard was taken. ``stamp``: each one's own clock, or one for all.
+        under some token since the shard was taken. ``stamp``: what each one's own clock shows, or one for all. ``took``
+        as in ``on``.
         """
         hosts, count = self.leases.hosts, len(ids)
-        stamps: NDArray[np.int64] = np.broadcast_to(np.asarray(stamp, np.int64), count)
+        stamps = np.asarray(stamp, np.int64) if np.ndim(stamp) else np.full(count, stamp, np.int64)
         epoch = np.full(count, self.leases.owner.epoch)
         told = (hosts.boot[ids], stamps, hosts.host_incarnation[ids], hosts.host_version[ids], hosts.whole[ids])
-        return self._answered(Answered(ids, epoch, hosts.number[ids], hosts.nonce[ids], *told), now)
+        return self._answered(Answered(ids, epoch, hosts.number[ids], hosts.nonce[ids], *told), now, took)
 
-    def _answered(self, event: Answered, now: Instant) -> tuple[Effect, ...]:
+    def _answered(self, event: Answered, now: Instant, took: ArrayLike | None = None) -> tuple[Effect, ...]:
+        all_ids = event.ids
         event = self.leases.news(event)
+        if took is not None and len(event.ids) < len(all_ids) and np.ndim(took):
+            took = np.asarray(took)[np.isin(all_ids, event.ids)]
         self.counts.answers += len(event.ids)
         told = bool(self.book.table.down) or self.behind(event.ids)
-        self.admission.answered(event.ids, now)
+        self.admission.answered(event.ids, now, took)
         effects = self._tell(event, now)
         return (News(), *effects) if told else effects
 
