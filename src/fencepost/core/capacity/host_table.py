@@ -27,7 +27,7 @@ Place = tuple[str, int]
 
 
 class HostTable:
-    """Rows by number. ``told`` are sets as hosts last told them whole, ``down`` what they said doesn't run."""
+    """Rows by number. ``told`` are sets as hosts last told them whole, ``down`` what they said doesn't run, ``causes`` why each of those."""
 
     def __init__(self) -> None:
         self.names: list[str] = []
@@ -35,6 +35,7 @@ class HostTable:
         self.revisions = array("q")
         self.told: dict[int, InstanceSet] = {}
         self.down: dict[int, tuple[int, tuple[str, ...]]] = {}
+        self.causes: dict[int, tuple[str, ...]] = {}
         self._rows: list[bytes] = []
         self._places = array("Q")
         self._others: dict[int, Place] = {}

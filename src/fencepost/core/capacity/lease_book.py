@@ -288,8 +288,10 @@ class LeaseBook:
                     table.told[number] = answer.set
                 if answer.down:
                     table.down[number] = (answer.version, answer.down)
+                    table.causes[number] = answer.causes
                 elif table.down:
                     table.down.pop(number, None)
+                    table.causes.pop(number, None)
                 self._answers.append((number, answer))
             case Newer(token=token):
                 self._refusals.append(Outdated(number, token.epoch, token.number, token.nonce))
