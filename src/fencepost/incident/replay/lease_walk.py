@@ -5,21 +5,37 @@ from numpy.typing import NDArray
 
 from fencepost.incident.replay.leases import CALM_S, LeasePart, Leases
 from fencepost.incident.replay.scenario import Tick
+from fencepost.incident.replay.workers import WorkerValues
 
 
 class LeaseWalk:
-    """``holding``: how many hosts have a lease; ``lost``: how many have been without one; ``walked``: seconds."""
+    """``holding``: how many hosts have a lease; ``lost``: how many have been without one; ``walked``: seconds.
 
-    __slots__ = ("_began", "_calm_from", "_lapses", "_leases", "_walking", "holding", "lost", "part", "walked")
+    ``ideal_s``: how soon after the store was found again all that was lost could be had; None if nothing was lost."""
 
-    def __init__(self, leases: Leases, part: LeasePart) -> None:
+    __slots__ = (
+        "_began",
+        "_calm_from",
+        "_lapses",
+        "_leases",
+        "_walking",
+        "_workers",
+        "holding",
+        "ideal_s",
+        "lost",
+        "part",
+        "walked",
+    )
+
+    def __init__(self, leases: Leases, part: LeasePart, workers: WorkerValues) -> None:
         """All have one."""
-        self._leases, self.part = leases, part
+        self._leases, self.part, self._workers = leases, part, workers
         self.holding, self.lost, self.walked = leases.holding, 0, 0
         self._began: Tick | None = None
         self._lapses: NDArray[np.int64] | None = None
         self._walking = False
         self._calm_from: Tick | None = None
+        self.ideal_s: float | None = None
 
     def lose(self, now: Tick) -> None:
         """Nobody finds the store any more."""
@@ -35,10 +51,18 @@ class LeaseWalk:
         gone = int(np.searchsorted(self._lapses, now, side="right"))
         self._lapses = None
         if gone:
+            self.ideal_s = self._ideal(now)
             self._leases.begin_walk(now, self._began)
             self.part.begin(now)
             self._walking = True
         self._began = None
+
+    def _ideal(self, now: Tick) -> float:
+        """Seconds in which all that is lost could be had again, no work wasted and no worker idle for nothing."""
+        paths, workers = self._leases.paths, self._workers
+        back = np.sort(paths.back_at[self._leases.lapse_times(self._began or 0) <= now])
+        each = workers.establish_cost / workers.knee
+        return float((back + each * np.arange(len(back), 0, -1)).max()) - now
 
     def step(self, now: Tick, seconds: int) -> None:
         """The step that ends now."""

@@ -23,7 +23,7 @@ ROUNDS = 64
 class PulledLeases:
     """The lease manager that ships: a set of hosts, pulled at a calibrated number in flight (``core.admission``)."""
 
-    __slots__ = ("_admission", "_back", "_leases", "_tokens", "_workers", "gained", "sent")
+    __slots__ = ("_admission", "_back", "_leases", "_service", "_tokens", "_workers", "gained", "sent")
 
     def __init__(self, leases: Leases, workers: Workers) -> None:
         """As many in flight as the workers take at full speed: what a calibration on a quiet day finds."""
@@ -38,6 +38,7 @@ class PulledLeases:
         )
         self._leases, self._workers = leases, workers
         self._admission = Admission(settings, hosts)
+        self._service = settings.service
         self._back: dict[Tick, Ids] = {}
         self._tokens = np.zeros(hosts, np.int64)
         self.gained = 0
@@ -76,7 +77,7 @@ class PulledLeases:
         if back is not None:
             self._rejoin(back, now)
         for ids, _ in self._workers.finished(now):
-            self._answered(ids, now)
+            self._answered(ids, now, None)
         for _ in range(ROUNDS):
             ids, acquiring = admission.take(at)
             if not len(ids):
@@ -87,7 +88,7 @@ class PulledLeases:
             if not len(renewing) or not self._workers.at_once(len(renewing)):
                 self._workers.call(now, renewing, np.zeros(len(renewing), np.bool_))
                 break
-            self._answered(renewing, now)
+            self._answered(renewing, now, int(self._service / self._workers.speed()))
         overdue = admission.overdue(at)
         if len(overdue):
             admission.failed(overdue, at)
@@ -105,10 +106,14 @@ class PulledLeases:
         self._admission.renew(kept, np.full(len(kept), now * SECOND), self._leases.end[kept] * SECOND)
         self._admission.acquire(ids[~held], now * SECOND)
 
-    def _answered(self, ids: Ids, now: Tick) -> None:
+    def _answered(self, ids: Ids, now: Tick, took: int | None) -> None:
+        """``took``: how long, as if all calls took as long as a new lease; None since they were sent.
+
+        What is slow is told by how much longer a call takes than its kind does on a quiet day.
+        """
         leases, at = self._leases, now * SECOND
         period = leases.values.renewal_s * SECOND
-        self._admission.answered(ids, at)
+        self._admission.answered(ids, at, took)
         held = leases.held[ids]
         self._tokens[ids] += ~held
         later = next_renewal(self._admission.due(ids), at, period)

@@ -85,7 +85,7 @@ class Region:
         )
         part: LeasePart = (PulledLeases if Guard.ADMISSION in self.guards else AsItWas)(leases, workers)
         self.paths, self.workers = paths, workers
-        return LeaseWalk(leases, part)
+        return LeaseWalk(leases, part, workers.values)
 
     def lose(self, now: Tick) -> None:
         """The endpoint is empty, or the store away."""

@@ -9,6 +9,7 @@ they were; they take as long as others.
 """
 
 from collections import deque
+from itertools import islice
 
 import numpy as np
 from msgspec import Struct
@@ -20,6 +21,8 @@ Ids = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
 RENEW, ESTABLISH = 0, 1
+NEXT = 8
+"""So many seconds' calls are looked at for how many begin now."""
 
 
 class WorkerValues(Struct, frozen=True, gc=False):
@@ -70,8 +73,10 @@ class Workers:
         return self._busy
 
     def speed(self) -> float:
-        """How fast a call goes that begins now; 1 is full speed."""
-        over = self._busy / self.values.knee
+        """How fast a call goes that begins now, beside all that can begin with it; 1 is full speed."""
+        wanting = sum(int(np.count_nonzero(batch.establish)) for batch in islice(self._line, NEXT))
+        busy = min(self.values.pool, self._busy + self._old[ESTABLISH] + wanting)
+        over = busy / self.values.knee
         return 1.0 if over <= 1 else 1 / over / (1 + self.values.contention * (over - 1))
 
     def call(self, now: Tick, ids: Ids, establish: Mask) -> None:
