@@ -22,12 +22,16 @@ from fencepost.core.instant import Duration
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(HostRow).decode
 LEASES = {"held": Lease.HELD, "lapsed": Lease.LAPSED, "none": Lease.UNKNOWN}
+OCTETS = {str(number): number for number in range(256)}
 Place = tuple[str, int]
 """Where an agent answers: address and port."""
 
 
 class HostTable:
-    """Rows by number. ``told`` are sets as hosts last told them whole, ``down`` what they said doesn't run, ``causes`` why each of those."""
+    """Rows by number. ``told`` are sets as hosts last told them whole, ``down`` what they said doesn't run.
+
+    ``causes`` says why each of ``down`` doesn't.
+    """
 
     def __init__(self) -> None:
         self.names: list[str] = []
@@ -92,9 +96,10 @@ class HostTable:
     def _put_place(self, number: int, at: str) -> None:
         address, _, port = at.rpartition(":")
         try:
-            a, b, c, d = (int(part) for part in address.split("."))
-            self._places[number] = int.from_bytes(bytes((a, b, c, d)), "big") << 16 | int(port)
-        except ValueError:  # no IPv4 address
+            a, b, c, d = address.split(".")
+            packed = OCTETS[a] << 24 | OCTETS[b] << 16 | OCTETS[c] << 8 | OCTETS[d]
+            self._places[number] = packed << 16 | int(port)
+        except (ValueError, KeyError):  # no IPv4 address
             self._places[number] = 0
             self._others[number] = (address.strip("[]"), int(port))
 
