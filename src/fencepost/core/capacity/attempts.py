@@ -13,6 +13,13 @@ from fencepost.core.capacity.rows import HostRow, InstanceRow
 from fencepost.core.instant import Instant
 
 NO_OLD = ("", "")
+LOOPING = 3
+"""An instance whose attempts ended by themselves so often in a row won't mend itself, as far as can be told."""
+
+
+def looping(row: InstanceRow) -> bool:
+    """Whether its attempts end by themselves again and again."""
+    return row.ends >= LOOPING and row.state in ("waiting", "placed")
 
 
 def joined(host: HostRow, instance: Instance) -> HostRow:

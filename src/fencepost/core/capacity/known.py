@@ -3,7 +3,7 @@
 Only what changed is looked at again, so that a fleet of a million in which little happens costs little.
 """
 
-from collections.abc import MutableMapping, Sequence
+from collections.abc import Mapping, MutableMapping, Sequence
 
 from msgspec import Struct
 
@@ -37,10 +37,11 @@ class PlacementSettings(Struct, frozen=True, gc=False):
 
 
 class Told(Struct, frozen=True, gc=False):
-    """What a host told under its current token: the version of its set, and what of it doesn't run."""
+    """What a host told under its current token: the version of its set, what of it doesn't run, and maybe why."""
 
     version: int
     down: frozenset[str] = frozenset()
+    causes: Mapping[str, str] = {}
 
 
 class Strikes(Struct, frozen=True, gc=False):
@@ -178,7 +179,8 @@ class Known:
             return f"{host.host} lapsed"
         told = self.told.get(host.host)
         if told is not None and id_ in told.down:
-            return f"ended by itself on {host.host}"
+            cause = told.causes.get(id_, "")
+            return f"ended by itself on {host.host}" + (f": {cause}" if cause else "")
         if host.held(self.life) and host.reported and id_ not in host.set.ids:
             return f"{host.host} doesn't have it"
         return ""

@@ -167,7 +167,8 @@ class CheckpointRow(Struct, frozen=True, gc=False, tag="checkpoint", omit_defaul
 
     ``hosts`` are names in order; ``ages`` the seconds since each one's last answer at ``at`` (nanoseconds since 1970),
     -1 for none yet; ``silent`` the places of those that didn't answer their last check. A block named "SHARD" alone has
-    no hosts: ``counts`` is what the shard's manager says of itself.
+    no hosts: ``counts`` is what the shard's manager says of itself, and ``loops`` some of its instances that end again
+    and again, as (instance, pool, how often in a row, why).
     """
 
     block: str
@@ -177,6 +178,7 @@ class CheckpointRow(Struct, frozen=True, gc=False, tag="checkpoint", omit_defaul
     ages: tuple[int, ...] = ()
     silent: tuple[int, ...] = ()
     counts: dict[str, int] = {}
+    loops: tuple[tuple[str, str, int, str], ...] = ()
 
     @property
     def key(self) -> str:

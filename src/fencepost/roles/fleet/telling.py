@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from fencepost.core.capacity import attempts
 from fencepost.core.capacity.fleet_store import Change
 from fencepost.core.capacity.lease_calls import Ids, Lease
 from fencepost.core.capacity.lease_columns import LONG_AGO
@@ -31,7 +32,7 @@ COUNTS_EVERY: Duration = 2 * SECOND
 COUNTS_REST: Duration = 10 * SECOND
 """What a manager says of itself is written so often while something changes, and so often when nothing does."""
 BLOCKS_LEAST: Duration = 10 * SECOND
-LAPSED_NAMED = 10
+LAPSED_NAMED = LOOPS_NAMED = 10
 AT_ONCE = 2000
 MOVING = (
     "checks",
@@ -67,6 +68,7 @@ class Teller:
         self.told_at: Instant = LONG_AGO
         self.blocks_at: Instant = LONG_AGO
         self.states: dict[str, int] = {}
+        self.loops: tuple[tuple[str, str, int, str], ...] = ()
 
     async def run(self) -> None:
         """Tell until cancelled."""
@@ -89,7 +91,7 @@ class Teller:
             news = {name: value for name, value in counts.items() if name not in MOVING}
             if news != self.news or at - self.told_at >= COUNTS_REST:
                 names, sizes = self.lapsed()
-                row = CheckpointRow(str(self.shard), self.owner, time.time_ns(), names, sizes, (), counts)
+                row = CheckpointRow(str(self.shard), self.owner, time.time_ns(), names, sizes, (), counts, self.loops)
                 await self.write([row])
                 self.news, self.told_at = news, at
         if at - self.blocks_at >= self.every:
@@ -201,12 +203,17 @@ class Teller:
     async def count_instances(self) -> None:
         """The shard's instances by state, some at a time."""
         placement = self.placer.placement
-        states = dict.fromkeys(("waiting", "pending", "ready", "ending", "ended"), 0)
+        states = dict.fromkeys(("waiting", "pending", "ready", "ending", "ended", "looping"), 0)
+        loops: list[tuple[str, str, int, str]] = []
         for n, name in enumerate(list(placement.instances)):
             row = placement.instance_row(name)
             if isinstance(row, InstanceRow) and placement.mine(name):
                 placed = "ready" if self.placer.acknowledged(row.id) else "pending"
                 states[placed if row.state == "placed" else row.state] += 1
+                if attempts.looping(row):
+                    states["looping"] += 1
+                    if len(loops) < LOOPS_NAMED:
+                        loops.append((row.instance, row.pool, row.ends, row.why))
             if n % AT_ONCE == AT_ONCE - 1:
                 await asyncio.sleep(0)
-        self.states = states
+        self.states, self.loops = states, tuple(loops)

@@ -58,7 +58,7 @@ class HostSeen(Struct, frozen=True, gc=False):
 class InstanceSeen(Struct, frozen=True, gc=False):
     """An instance for people and programs. ``old`` is where an attempt before this one still runs, "" for nowhere.
 
-    ``why`` says what it waits for, or why it ended.
+    ``why`` says what it waits for, or why it ended; ``ends`` how many of its attempts in a row ended by themselves.
     """
 
     instance: str
@@ -72,6 +72,7 @@ class InstanceSeen(Struct, frozen=True, gc=False):
     old: str
     asked_at: str
     why: str
+    ends: int = 0
 
 
 class View:
@@ -250,4 +251,4 @@ class View:
             state, why = self.state(row)
             asked = when(row.asked_at) if row.asked_at else ""
             where = (row.host, row.zone, row.address, row.port, row.old[0])
-            yield InstanceSeen(row.instance, row.pool, state, row.attempt, *where, asked, why)
+            yield InstanceSeen(row.instance, row.pool, state, row.attempt, *where, asked, why, row.ends)

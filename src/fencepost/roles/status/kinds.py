@@ -62,6 +62,7 @@ HOSTS_SILENT = Kind("hosts-silent", "unavailable", MINUTE)
 SHARD_UNMANAGED = Kind("shard-unmanaged", "unavailable", 30 * SECOND)
 HOST_LAPSED = Kind("host-lapsed", "unavailable", 10 * MINUTE)
 NO_ROOM = Kind("no-room", "refused", 5 * MINUTE)
+CRASH_LOOP = Kind("crash-loop", "refused", AT_ONCE)
 LEASES_IN_MEMORY = Kind("leases-in-memory", "unavailable")
 PLACING_CLOSED = Kind("placing-closed", "refused", 5 * MINUTE)
 
@@ -104,6 +105,7 @@ KINDS: dict[str, Kind] = {
         SHARD_UNMANAGED,
         HOST_LAPSED,
         NO_ROOM,
+        CRASH_LOOP,
         LEASES_IN_MEMORY,
         PLACING_CLOSED,
         STORE_UNAVAILABLE,
