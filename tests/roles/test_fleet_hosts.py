@@ -117,6 +117,26 @@ def test_a_second_agent_under_a_live_hosts_name_is_refused() -> None:
     asked(work)
 
 
+def test_a_forgotten_host_is_known_again_when_its_agent_registers() -> None:
+    """It is refused while its lease is held, or what it may run isn't known; what registers again begins anew."""
+
+    async def work(api: Asked) -> None:
+        there, _ = attempts.placed(InstanceRow("web-1", "web"), held("h2", life="life-0"), "192.0.2.9")
+        lapsed = structs.replace(held("h1"), lease="lapsed", word="drain")
+        await api.open(lapsed, there, held("h3"))
+        for name, why in (("h2", "may run 1 instance: its lease is unknown"), ("h3", "holds its lease")):
+            status, body, _ = await api.call("/v1/fleet/forget", {"names": [name]})
+            assert (status, body["error"]["what"]) == (422, f"{name} {why}")
+        assert (await api.call("/v1/fleet/forget", {"names": ["h4"]}))[0] == 404
+        assert (await api.call("/v1/fleet/forget", {"names": ["h1"]}))[:2] == (202, {"hosts": ["h1"]})
+        assert [each["host"] for each in (await api.call("/v1/fleet/hosts"))[1]["hosts"]] == ["h2", "h3"]
+        assert (await api.call("/v1/fleet/hosts", {"hosts": [HOST]}))[1]["changed"] == 1
+        found = (await api.call("/v1/fleet/hosts"))[1]["hosts"][0]
+        assert (found["host"], found["word"], found["lease"]) == ("h1", "", "lapsed")
+
+    asked(work)
+
+
 @pytest.mark.parametrize("fields", [{"lease": "lapsed"}, {"lease": "none"}, {"life": "life-0"}])
 def test_a_host_whose_lease_isnt_held_may_come_back_from_elsewhere_with_nothing(fields: dict[str, Any]) -> None:
     """Its machine was replaced: what ran there is over, or nothing is known of it."""

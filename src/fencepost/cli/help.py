@@ -121,6 +121,11 @@ EXAMPLES = {
         ("fleet hosts", "shows who is cordoned"),
         ("resume h7 h8", "ends it"),
     ),
+    "fleet forget": (
+        ("fleet drain h7 --gone", "first: it is gone for good, so let its lease lapse"),
+        ("fleet forget h7", "then it leaves the lists"),
+        ("fleet hosts", "who is left"),
+    ),
     "fleet calibrate": (
         ("fleet calibrate", "how many hosts may be asked at once; on a quiet day"),
         ("fleet calibrate --hosts 500 --for 1m", "on some of them, for longer"),
@@ -204,6 +209,7 @@ ABOUT = {
     "fleet terminate": "end instances",
     "fleet drain": "move everything away from hosts",
     "fleet cordon": "place nothing more at hosts",
+    "fleet forget": "take hosts that are gone off the lists",
     "fleet calibrate": "measure how many hosts may be asked at once",
     "prove": "race stale writers on your own DNS provider",
     "explore": "walk every interleaving of the deciders that ship",

@@ -74,6 +74,7 @@ class Known:
         self.later: dict[str, None] = {}
         self.strays: dict[str, dict[tuple[str, str], Instant]] = {}
         self.strikes: dict[str, Strikes] = {}
+        self.forgotten: dict[str, None] = {}
         self.settling: dict[str, tuple[str, Instant | None]] = {}
 
     # What is.
@@ -93,6 +94,10 @@ class Known:
             row = at.row if isinstance(at.row, HostRow) else row
         self.hosts[row.host] = at
         self.room.put(row)
+        if row.forgotten:
+            self.forgotten[row.host] = None
+        else:
+            self.forgotten.pop(row.host, None)
         if was is not None:
             stays = row.set.ids
             self.unsure.update(dict.fromkeys(each.name for each in was.set.instances if each.id not in stays))

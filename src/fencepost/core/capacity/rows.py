@@ -49,7 +49,8 @@ class HostRow(Struct, frozen=True, gc=False, tag="host", omit_defaults=True):
     start as last seen. ``left`` > 0 marks a suspect: no order was sent since its last answer but those that die within
     so many nanoseconds from when the mark was written. ``reported`` says that the host told its set in this life under
     a grant of this life. ``word`` is a person's: no new instances (cordon), and move those away (drain), and known to
-    be gone (gone). ``since`` is when an agent first made itself known at ``at``, for people, nanoseconds since 1970.
+    be gone (gone). ``forgotten``: and nobody wants to hear of it any more. ``since`` is when an agent first made itself
+    known at ``at``, for people, nanoseconds since 1970.
     """
 
     host: str
@@ -68,6 +69,7 @@ class HostRow(Struct, frozen=True, gc=False, tag="host", omit_defaults=True):
     set: InstanceSet = InstanceSet()
     word: Word = ""
     since: Instant = 0
+    forgotten: bool = False
 
     @property
     def key(self) -> str:

@@ -104,6 +104,7 @@ class FleetApi:
             route("/v1/fleet/instances", self.get_instances, "GET"),
             route("/v1/fleet/launch", self.post_launch, "POST"),
             route("/v1/fleet/terminate", self.post_terminate, "POST"),
+            route("/v1/fleet/forget", self.post_forget, "POST"),
             *(route(f"/v1/fleet/{name}", self.word(name, word), "POST") for name, word in words.items()),
         ]
 
@@ -208,6 +209,15 @@ class FleetApi:
         rows = await changes.terminate(self.store, asked.names)
         await self.told_by(", ".join(asked.names[:3]), asked.by, asked.reason, f"terminate {len(rows)}")
         return answer({"instances": {name: row.state for name, row in sorted(rows.items())}}, 202)
+
+    async def post_forget(self, request: "Request") -> "Response":
+        """``POST /v1/fleet/forget``: these hosts leave the lists."""
+        self.allow(request)
+        asked = await body_of(request, Named)
+        bounded("names", len(asked.names))
+        rows = await changes.forget(self.store, asked.names)
+        await self.told_by(", ".join(asked.names[:3]), asked.by, asked.reason, f"forget {len(rows)}")
+        return answer({"hosts": sorted(rows)}, 202)
 
     def word(self, name: str, word: Word) -> Callable[["Request"], Awaitable["Response"]]:
         """``POST /v1/fleet/drain``, ``cordon``, ``gone`` or ``resume``: a person's word about hosts."""

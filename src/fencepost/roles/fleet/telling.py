@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from fencepost.core.capacity import attempts
+from fencepost.core.capacity.clearing import hidden
 from fencepost.core.capacity.fleet_store import Change
 from fencepost.core.capacity.lease_calls import Ids, Lease
 from fencepost.core.capacity.lease_columns import LONG_AGO
@@ -177,11 +178,12 @@ class Teller:
         row = leases.owner.row
         opened = row is not None and row.open == leases.owner.life
         wait = 0 if opened or settings.expect else max(0, settings.lease - (at - leases.taken))
+        forgotten, lapsed = self.forgotten()
         return {
-            "hosts": hosts.size,
+            "hosts": hosts.size - forgotten,
             "held": hosts.held,
             "suspect": int(self.quiet(at).sum()),
-            "lapsed": int((hosts.lease == Lease.LAPSED).sum()),
+            "lapsed": int((hosts.lease == Lease.LAPSED).sum()) - lapsed,
             "lapsed_unsaid": int(((hosts.lease == Lease.LAPSED) & ~hosts.gone).sum()),
             "mass": int(leases.mass),
             "open": int(opened),
@@ -199,6 +201,13 @@ class Teller:
             "limit": admission.limit,
             "backlog": admission.backlog,
         }
+
+    def forgotten(self) -> tuple[int, int]:
+        """How many of the shard's hosts a person has forgotten, and how many of those have lapsed."""
+        placement, table = self.placer.placement, self.manager.hands.table
+        found = [placement.host_row(name) for name in placement.forgotten if name in table.numbers]
+        rows = [row for row in found if row is not None and hidden(row, placement.life)]
+        return len(rows), sum(placement.lapsed(row) for row in rows)
 
     async def count_instances(self) -> None:
         """The shard's instances by state, some at a time."""

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from fencepost.core.capacity import launches
 from fencepost.core.capacity.attempts import free_addresses, free_room
-from fencepost.core.capacity.clearing import attempts_held, clearable
+from fencepost.core.capacity.clearing import attempts_held, clearable, hidden
 from fencepost.core.capacity.fleet_store import Versioned
 from fencepost.core.capacity.network_state import missing
 from fencepost.core.capacity.room import Room
@@ -223,7 +223,7 @@ class View:
         answered, silent = self.noted(now)
         for name in sorted(self.rows["host"]):
             row = self.host(name)
-            if name > after and row is not None:
+            if name > after and row is not None and not hidden(row, self.life):
                 ids = tuple(each.id for each in row.set.instances)
                 lease = self.lease(row)
                 words = (row.zone, row.at, "suspect" if lease == "held" and name in silent else lease, row.word)
