@@ -6,6 +6,8 @@ what was decided counts only once it is written.
 
 from collections.abc import Callable
 
+from msgspec import structs
+
 from fencepost.core.capacity import attempts
 from fencepost.core.capacity.fleet_store import Change, Group
 from fencepost.core.capacity.known import Known, Strikes
@@ -116,9 +118,13 @@ class Turn:
             if row.old[0]:
                 if self.gone(name, *row.old):
                     self.single(attempts.settled(row))
-            elif self.all.opened and (not places or self.gone(name, row.host, row.id)) and not self.strays(name):
+            elif self.all.opened and self.nowhere(name, places) and not self.strays(name):
                 # Before all is open a host may yet tell of an attempt that the store has forgotten.
                 self.single(attempts.ended(row, self.wall))
+
+    def nowhere(self, name: str, places: list[tuple[str, str]]) -> bool:
+        """Whether its row names no place where it may still run; without any, its own shard's manager says so."""
+        return self.gone(name, *places[0]) if places else self.all.mine(name)
 
     def gone(self, name: str, host: str, id_: str) -> bool:
         """Whether it is for us to say that an attempt has stopped, and it has."""
@@ -130,7 +136,7 @@ class Turn:
         for host, id_ in list(strays):
             row = self.all.host_row(host)
             left = row is None or id_ not in row.set.ids
-            if self.all.stopped(host, id_) or (left and host not in self.all.told):
+            if self.all.stopped(host, id_) or (left and (row is None or not self.all.mine(host))):
                 del strays[host, id_]
         return bool(strays)
 
@@ -191,18 +197,31 @@ class Turn:
                 return True
             return each.name in self.touched or bool(self.all.over(host, each.id))
         old = row.old == (host.host, each.id) and row.state in ("waiting", "placed")
-        if old or (current and row.state == "ending") or not self.all.mine(each.name):
+        if old or (current and row.state == "ending"):
             return False  # looked at wherever its row is
-        since = self.all.strays.setdefault(each.name, {}).setdefault((host.host, each.id), self.now)
+        since = self.stray(host, each)
+        if not self.all.mine(each.name):
+            return False
         lapsed = self.all.lapsed(host)
         known = lapsed or (host.held(self.all.life) and host.reported)
-        if known and (lapsed or row.state != "placed" or self.now - since >= self.all.settings.linger):
+        if known and not lapsed and row.state == "ending" and not row.host:
+            # That it has stopped is heard by its host's manager, which may be another shard's: the row says where.
+            self.leave(host.host, each.id, structs.replace(row, host=host.host, attempt=each.attempt))
+        elif known and (lapsed or row.state != "placed" or self.now - since >= self.all.settings.linger):
             self.leave(host.host, each.id)
         return True
+
+    def stray(self, host: HostRow, each: Instance) -> Instant:
+        """Remember that a host holds an attempt which isn't where its row says; since when it has.
+
+        Also of another shard's instance: who says that it has ended may be the manager of a host that it once was on.
+        """
+        return self.all.strays.setdefault(each.name, {}).setdefault((host.host, each.id), self.now)
 
     def unknown(self, host: HostRow, each: Instance, row: InstanceRow | None) -> bool:
         """An attempt that no row knows. Once all hosts have told theirs, the highest number is the present one."""
         if not self.all.mine(each.name):
+            self.stray(host, each)
             return False
         sure = host.held(self.all.life) and host.reported and self.all.opened
         why = self.all.over(host, each.id)

@@ -29,7 +29,6 @@ from fencepost.simulator.fleet.walk import PAUSE, Process, Walk
 
 ANSWER: Duration = 3 * SECOND
 """So long the answer to an order is waited for."""
-ADMISSION = AdmissionSettings(64, 5 * MILLISECOND, 250 * MILLISECOND, 250 * MILLISECOND, SECOND)
 STORM_MOST = 60
 """So many messages a host may be sent within one R; more is a storm."""
 
@@ -38,9 +37,10 @@ class SimManager:
     """One shard's manager. ``standing`` is what a crash takes away."""
 
     def __init__(
-        self, walk: Walk, process: Process, hosts: dict[str, SimHost], shard: int, of: int, renew: Duration
-    ) -> None:
-        self.walk, self.process, self.hosts = walk, process, hosts
+        self, walk: Walk, process: Process, hosts: dict[str, SimHost], shard: int, of: int, renew: Duration,
+        calibrated: AdmissionSettings,
+    ) -> None:  # fmt: skip
+        self.walk, self.process, self.hosts, self.calibrated = walk, process, hosts, calibrated
         self.shard, self.of, self.renew = shard, of, renew
         self.news: list[Callable[[], None]] = []
         process.alive = False
@@ -54,7 +54,7 @@ class SimManager:
         owner = f"{self.process.name}#{self.process.life}"
         walk.judge.managers[owner] = self
         self.settings: LeaseSettings = lease_settings(owner, self.shard, self.of, self.renew)
-        self.core = LeaseManager(self.settings, ADMISSION)
+        self.core = LeaseManager(self.settings, self.calibrated)
         self.hands = Hands(walk, self.process, self.core.book, self.arrived)
         self.sent: dict[str, tuple[Instant, int]] = {}
         self.turn = 0
@@ -185,7 +185,7 @@ class SimManager:
         wrong = ""
         if admission.backlog > admission.size:
             wrong = f"{admission.backlog} hosts are in line, of {admission.size}"
-        elif admission.in_flight > admission.brake.calibrated * ADMISSION.ceiling + 1:
+        elif admission.in_flight > admission.brake.calibrated * self.calibrated.ceiling + 1:
             wrong = f"{admission.in_flight} calls are in flight"
         elif len(book.writes) > size or len(book.proofs) > size:
             wrong = f"{len(book.writes)} writes and {len(book.proofs)} proofs wait, of {size} hosts"
