@@ -171,11 +171,16 @@ def test_waiting_ends_when_all_are_ready_or_says_what_is_missing(api: FleetRegio
     (row,) = api.instances().values()
     there, placed = attempts.placed(row, api.held("h1"), "192.0.2.10")
     api.put(there, placed, NetworkRow(placed.id, "h1", 3, "d", 1, "{}", (3, "d", 6, api.life)))
-    done = api.call("fleet", "launch", "web", "--key", "k1", "--wait")
-    assert done.returncode == 0
-    assert re.sub(r"after [\d.]+ m?s", "after T", told(done.stdout)) == (
-        "1 instance of web ready after T\n  web-NAME  192.0.2.10:8080  at h1 (zone a)\n"
+    done = api.call("fleet", "launch", "web", "--key", "k1", "--wait", "--timeout", "1s")
+    assert (done.returncode, told(done.stderr)) == (
+        3,
+        "error: pool web: 1 of 1 ready, not yet in DNS: 192.0.2.10\n"
+        "  try      fencepost explain 192.0.2.10    says what it waits for; it isn't given up\n",
     )
+    api.put(structs.replace(placed, ends=3, why="web-1.3 ended by itself on h1: exit code 1: no port"))
+    done = api.call("fleet", "launch", "web", "--key", "k1", "--wait")
+    assert done.returncode == 1
+    assert "ended by itself 3 times in a row; the last: web-1.3 ended by itself on h1: exit code 1" in done.stderr
     api.put(structs.replace(placed, state="ended", why="terminated"))
     done = api.call("fleet", "launch", "web", "--key", "k1", "--wait")
     assert (done.returncode, told(done.stderr)) == (1, "error: pool web: web-NAME is ended: terminated\n")

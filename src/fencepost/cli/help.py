@@ -102,7 +102,7 @@ EXAMPLES = {
         ("fleet instances --pool web --all", "also those that have ended"),
     ),
     "fleet launch": (
-        ("fleet launch web --count 3 --wait", "three more of pool web; returns when they are ready"),
+        ("fleet launch web --count 3 --wait", "three more of pool web; returns when DNS answers them"),
         ("fleet launch web --key deploy-17", "asked again with this key: the same instance"),
         ("fleet instances --pool web", "how they get on"),
     ),
