@@ -294,12 +294,12 @@ class Deciding:
         leases.hosts.ends[:] = due - self.renew + settings.lease
         self.admission.renew(ids, due, leases.hosts.ends)
         self.epoch = leases.owner.epoch
-        self.columns = words, ones, ones * 0, false
+        self.same, self.one, self.none, self.false = words, ones, ones * 0, false
 
     def answer(self, ids: Any) -> None:
         """These hosts answer: as their rows say."""
         count = len(ids)
-        same, one, none, false = (each[:count] for each in self.columns)
+        same, one, none, false = self.same[:count], self.one[:count], self.none[:count], self.false[:count]
         stamp, epoch = np.full(count, self.now), np.full(count, self.epoch)
         self.event = Answered(ids, epoch, one, same, same, stamp, same, none, false)
 
