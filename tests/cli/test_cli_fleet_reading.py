@@ -102,7 +102,7 @@ def test_a_launch_is_waited_for_until_dns_answers_it(tmp_path: Path, monkeypatch
                 None,
                 None,
             )
-            return (EndpointStatus("web.example.test", "published", 1, *like),)  # type: ignore[arg-type]
+            return (EndpointStatus("web.example.test", "published", 1, *like),)
 
     monkeypatch.setattr(launch, "from_api", lambda *_: Answer())
     monkeypatch.setattr(launch, "LOOK_EVERY_S", 0.0)
