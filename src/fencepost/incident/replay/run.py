@@ -4,7 +4,7 @@ import time
 
 import numpy as np
 
-from fencepost.incident.replay.automation import emptied_at
+from fencepost.incident.replay.automation import automation
 from fencepost.incident.replay.guards import NONE
 from fencepost.incident.replay.options import AS_IT_WAS, Options
 from fencepost.incident.replay.outcome import Outcome, figures
@@ -18,9 +18,10 @@ def replay(scenario: Scenario, options: Options = AS_IT_WAS) -> Outcome:
     """Run it. Deterministic: the same scenario and options give the same outcome, but for its CPU time."""
     begun = time.process_time()
     region = Region(scenario, options.hosts, options.seed, options.guards)
-    empty_at = emptied_at(scenario, options.guards, options.seed)
-    if options.outage_s is not None:
-        empty_at = empty_at or emptied_at(scenario, NONE, options.seed)
+    dns = automation(scenario, options.guards, options.seed)
+    empty_at = dns.empty_at
+    if options.outage_s is not None and empty_at is None:
+        empty_at = automation(scenario, NONE, options.seed).empty_at
     ends = None if options.outage_s is None or empty_at is None else empty_at + options.outage_s
     watch = Watch(scenario, options.operators, ends)
     steps = scenario.lasts_s // STEP_S
@@ -46,4 +47,4 @@ def replay(scenario: Scenario, options: Options = AS_IT_WAS) -> Outcome:
     restored, back = region.paths.restored_at, watch.happened.get("leases-back")
     if region.leases.ideal_s and restored is not None and back is not None:
         counted["recovery_ratio"] = round((back - restored) / region.leases.ideal_s, 4)
-    return Outcome(scenario, options, times, series, watch.happened, down, (), counted)
+    return Outcome(scenario, options, times, series, watch.happened, down, dns.told, counted)
