@@ -22,6 +22,7 @@ GROUPS = {
     ),
     "move in": ("import", "adopt", "store copy", "store restamp"),
     "prove": ("prove", "explore", "simulate"),
+    "learn": ("replay",),
     "practise": ("dev wipe", "dev agents", "dev route53"),
 }
 """What there is, by what people come for."""
@@ -56,6 +57,7 @@ COMMANDS = {
     "prove": "fencepost.cli.prove:prove",
     "explore": "fencepost.cli.explore:explore",
     "simulate": "fencepost.cli.simulate:simulate",
+    "replay": "fencepost.cli.replay:replay",
     "import": "fencepost.cli.import_:import_",
     "adopt": "fencepost.cli.adopt:adopt",
     "store copy": "fencepost.cli.store_copy:store_copy",

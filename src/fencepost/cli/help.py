@@ -146,6 +146,11 @@ EXAMPLES = {
         ("simulate --scenario race --seed 7 --write race.trace", "one walk, and what happened in it, move by move"),
         ("simulate --scenario fleet-collapse", "100,000 hosts at once: as it was, and as it ships"),
     ),
+    "replay": (
+        ("replay", "October 2025 as it was, beside what was reported"),
+        ("replay --guards production --dns-outage 2h37m", "the same outage on what ships"),
+        ("replay --ablate", "what each guard would have bought"),
+    ),
     "import": (
         ("import live example.com@192.0.2.53 --key tsig.key > region.toml", "what a server answers today, by AXFR"),
         ("import octodns config/example.com.yaml", "from octoDNS's file, or a folder of them"),
@@ -213,6 +218,7 @@ ABOUT = {
     "fleet calibrate": "measure how many hosts may be asked at once",
     "prove": "race stale writers on your own DNS provider",
     "explore": "walk every interleaving of the deciders that ship",
+    "replay": "replay an incident: as it was, and on what ships",
     "simulate": "walk whole regions through an hour of faults, by seed",
     "import": "a region.toml from records that exist; touches nothing",
     "adopt": "take over records that stand; no address changes",

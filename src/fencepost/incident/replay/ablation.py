@@ -5,15 +5,14 @@ Therefore every run has two halves: whether its guards let the endpoint become e
 others are worth is found in an outage of the reported length, whether it would have come about or not.
 """
 
-import os
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Callable
 
 from msgspec import Struct, structs
 
-from fencepost.incident.replay.automation import emptied_at
+from fencepost.incident.replay.automation import automation
 from fencepost.incident.replay.guards import NONE, PRODUCTION, Guard, Guards
 from fencepost.incident.replay.options import Options
+from fencepost.incident.replay.parallel import in_parallel
 from fencepost.incident.replay.run import replay
 from fencepost.incident.replay.scenario import Scenario
 
@@ -67,18 +66,12 @@ def ablation(
     return sorted(found, key=lambda row: (row.own, row.forced, tries.index((row.name, row.guards))))
 
 
-def in_parallel(work: Callable[..., "Row"], jobs: Iterable[tuple[Scenario, str, Options]]) -> Iterator["Row"]:
-    """Each job's result in order, worked on by a process for each core."""
-    with ProcessPoolExecutor(os.cpu_count() or 1) as pool:
-        yield from pool.map(work, *zip(*jobs, strict=True))
-
-
 def _row(scenario: Scenario, name: str, options: Options) -> Row:
     figures = replay(scenario, options).figures
     return Row(
         name,
         options.guards,
-        emptied_at(scenario, options.guards, options.seed) is not None,
+        automation(scenario, options.guards, options.seed).empty_at is not None,
         (figures["leases_missing_s"] or 0.0) / 60,
         (figures["launch_failing_s"] or 0.0) / 60,
         (figures["capacity_out_s"] or 0.0) / 60,

@@ -21,7 +21,10 @@ ROUNDS = 64
 
 
 class PulledLeases:
-    """The lease manager that ships: a set of hosts, pulled at a calibrated number in flight (``core.admission``)."""
+    """The lease manager that ships: a set of hosts, pulled at a calibrated number in flight (``core.admission``).
+
+    It renews three times in a lease, whatever was usual: jitter may lengthen that, with time left for another try.
+    """
 
     __slots__ = ("_admission", "_back", "_leases", "_service", "_tokens", "_workers", "gained", "sent")
 
@@ -112,7 +115,7 @@ class PulledLeases:
         What is slow is told by how much longer a call takes than its kind does on a quiet day.
         """
         leases, at = self._leases, now * SECOND
-        period = leases.values.renewal_s * SECOND
+        period = leases.values.length_s * SECOND // 3
         self._admission.answered(ids, at, took)
         held = leases.held[ids]
         self._tokens[ids] += ~held

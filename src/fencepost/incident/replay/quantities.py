@@ -8,6 +8,8 @@ QUANTITIES = {
     "launches_wanted": ("launches asked for, those that come back included", "per second"),
     "launches_failing": ("launches refused", "share"),
     "launches_admitted": ("launches let in", "per second"),
+    "launches_met": ("launches let in, to those newly asked for", "share"),
+    "launches_owed": ("how long the launches not had so far would take, at the usual pace", "seconds"),
     "network_age": ("how long a new instance waits for its network state", "seconds"),
     "network_work": ("how long it takes to work off all changes of it, those held back included", "seconds"),
     "targets_unready": ("targets without their network state, to all targets", "share"),

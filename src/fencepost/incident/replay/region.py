@@ -27,6 +27,8 @@ STEP_S = 12
 """The balancers' round of checks; everything but leases moves by it."""
 NORMAL_S = 120
 """The network is normal while all that is to be done takes less than that."""
+DRAIN_MOST = 2.0
+"""Who is owed launches gets them at twice the usual pace at most."""
 MEAN_STEPS = 15 * 60 // STEP_S
 FULL = 100_000
 """The number of hosts that a scenario's rates are for."""
@@ -65,6 +67,7 @@ class Region:
         self._registered = [0.0]
         self._ends = [0]
         self._delivering = True
+        self._owed = 0.0
         self._errors: deque[float] = deque(maxlen=MEAN_STEPS)
         self.quantities: dict[str, float] = {}
 
@@ -148,6 +151,8 @@ class Region:
     def _see(self, now: Tick, access: float, leased: float) -> None:
         balancers, launches = self.balancers, self.launches
         self._errors.append(balancers.errors)
+        met = launches.admitted / (launches.values.demand * STEP_S)
+        self._owed = max(0.0, self._owed + STEP_S * (1 - min(met, DRAIN_MOST)))
         broken = self.scenario.amount("leases.broken_always")
         self.quantities = {
             "dns_empty": float(self.emptied),
@@ -158,6 +163,8 @@ class Region:
             "launches_failing": launches.failing,
             "launches_admitted": launches.admitted / STEP_S,
             "network_work": self.network.work_s,
+            "launches_met": met,
+            "launches_owed": self._owed,
             "network_age": self.network.age_s(now),
             "targets_unready": balancers.unready,
             "results_late": balancers.late,

@@ -41,7 +41,7 @@ DAY_S = 86_400
 
 _HOUR = re.compile(r"([01][0-9]|2[0-3]):([0-5][0-9])")
 _RATE = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,4})?) ?/s")
-_SEEN = re.compile(r"([a-z_]+) *([<>]) *(\S.*)")
+_SEEN = re.compile(r"([a-z_0-9]+) *([<>]) *(\S.*)")
 
 
 class _Head(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
