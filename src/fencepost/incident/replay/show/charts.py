@@ -166,11 +166,12 @@ def _kinds(outcome: Outcome) -> tuple[Kind, ...]:
         Kind(
             "launches", "Launches refused", "share of those asked for", 84.0, taken("launches_failing"),
             lambda _low, _high, height: Scale(0.0, 1.0, height), lambda _scale: [0.0, 0.5, 1.0], percent, (),
+            (findings.launches_normal,),
         ),
         Kind(
             "wait", "Wait for network state", "of a new instance", 112.0, taken("network_age"),
             lambda _low, high, height: Scale(0.0, _ceiling(high), height), _thirds, spoken,
-            (findings.longest_wait, findings.arrival),
+            (findings.arrival, findings.longest_wait),
         ),
         Kind(
             "capacity", "Healthy capacity in DNS", "share; filled: connections that fail, first run", 132.0,

@@ -17,6 +17,8 @@ SOLID: Dash = ()
 RUNS = 5
 """So many runs can be told apart."""
 REPORTED, INK, MUTED, GRID, PAPER = "reported", "ink", "muted", "grid", "paper"
+LEADER = "leader"
+"""Of lines from words to what they speak of: a page hides them together with the words."""
 
 
 def run_ink(number: int) -> str:

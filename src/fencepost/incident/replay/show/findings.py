@@ -3,7 +3,7 @@
 import numpy as np
 from msgspec import Struct
 
-from fencepost.incident.replay.outcome import Outcome
+from fencepost.incident.replay.outcome import FAILING, Outcome
 from fencepost.incident.replay.scenario import Tick
 from fencepost.incident.replay.show.hours import Hours, count, percent, spoken
 from fencepost.incident.replay.show.naming import GIVEN
@@ -63,6 +63,16 @@ def back(outcome: Outcome) -> Finding | None:
     return Finding(int(times[at]), float(missing[at]), (f"back {Hours(outcome.scenario).at(times[at])}",))
 
 
+def launches_normal(outcome: Outcome) -> Finding | None:
+    """When launches were refused for the last time."""
+    times, failing = outcome.times, outcome.series["launches_failing"]
+    refused = np.flatnonzero(failing > FAILING)
+    if not len(refused) or refused[-1] + 1 >= len(failing):
+        return None
+    at = int(refused[-1]) + 1
+    return Finding(int(times[at]), float(failing[at]), (f"normal {Hours(outcome.scenario).at(times[at])}",))
+
+
 def longest_line(outcome: Outcome) -> Finding | None:
     """The peak of the lease manager's line, and how much of it is wanted: a host can want one call at most."""
     queue, hosts = outcome.series["lease_queue"], outcome.options.hosts
@@ -84,7 +94,7 @@ def arrival(outcome: Outcome) -> Finding | None:
     at = min(int(window.argmax()) + 49, len(work) - 1)
     tick = int(outcome.times[at])
     lines = (
-        f"{Hours(outcome.scenario).at(tick)}: held changes and each host's whole state",
+        f"{Hours(outcome.scenario).at(tick)}: held changes and whole states",
         f"arrive at once: {spoken(float(work[at]))} of work",
     )
     return Finding(tick, float(outcome.series["network_age"][at]), lines)

@@ -9,7 +9,7 @@ from fencepost.incident.replay.scenario import Tick
 from fencepost.incident.replay.show.drawing import Frame
 from fencepost.incident.replay.show.naming import moments
 
-LEVELS = 4
+LEVELS = 5
 LEVEL = 15.0
 """Pixels from one line of names to the next."""
 

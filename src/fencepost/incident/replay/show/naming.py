@@ -76,3 +76,9 @@ def outage_s(scenario: Scenario) -> int | None:
     given = [act.reported for act in scenario.acts if act.does == GIVEN and act.reported is not None]
     began = [event.reported for event in scenario.events if event.reported is not None]
     return given[0] - min(began) if given and began else None
+
+
+def whose(scenario: Scenario) -> str:
+    """That calibrated values are not those of whom it happened to."""
+    theirs = "AWS’s" if any("AWS" in text for text in scenario.sources.values()) else "anybody’s who was there"
+    return f"calibrated values are ours, not {theirs}"

@@ -15,7 +15,7 @@
   const share = (tick) => (tick - from) / (to - from);
   const clamp = (tick) => Math.max(0, Math.min(data.lasts, tick));
 
-  const parts = plots.map((plot) => {
+  const parts = plots.filter((plot) => plot.querySelector("svg")).map((plot) => {
     const make = (name) => {
       const each = document.createElement("i");
       each.className = name;
@@ -55,7 +55,6 @@
     from = Math.max(0, Math.min(data.lasts - width, a));
     to = from + width;
     for (const { svg } of parts) {
-      if (!svg) continue;
       const box = svg.viewBox.baseVal;
       box.x = from;
       box.width = to - from;

@@ -19,6 +19,7 @@ from fencepost.incident.replay.scenario import Scenario, Tick
 from fencepost.incident.replay.show.beliefs import Part, at, beliefs
 from fencepost.incident.replay.show.charts import Chart, charts
 from fencepost.incident.replay.show.hours import Hours
+from fencepost.incident.replay.show.naming import whose
 from fencepost.incident.replay.show.plots import Plots
 from fencepost.incident.replay.show.rows import condition_rows, dependent_rows, phase_rows
 from fencepost.incident.replay.show.tables import ablation_table, figures_table, hours_table, values_table
@@ -76,12 +77,6 @@ def _chosen(outcome: Outcome) -> Tick:
     queue = outcome.series["lease_queue"]
     tick = int(outcome.times[int(queue.argmax())]) if queue.max() > 0 else outcome.scenario.lasts_s // 2
     return tick - tick % EACH_S
-
-
-def whose(scenario: Scenario) -> str:
-    """That calibrated values are not those of whom it happened to."""
-    theirs = "AWS’s" if any("AWS" in text for text in scenario.sources.values()) else "anybody’s who was there"
-    return f"calibrated values are ours, not {theirs}"
 
 
 def _head(scenario: Scenario, runs: Sequence[tuple[str, Outcome]]) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from html import escape
 
 from fencepost.incident.replay.show.charts import DASHES, Chart
-from fencepost.incident.replay.show.drawing import GRID, MUTED, REPORTED, Frame, Line, Shape
+from fencepost.incident.replay.show.drawing import GRID, LEADER, MUTED, REPORTED, Frame, Line, Shape
 from fencepost.incident.replay.show.hours import HOUR, Hours
 from fencepost.incident.replay.show.lane import LEVEL, LEVELS, marks
 from fencepost.incident.replay.show.notes import noted
@@ -16,7 +16,7 @@ from fencepost.incident.replay.show.places import beside
 from fencepost.incident.replay.show.rows import BAR, LANE, Lane, Row, Runs, row_shapes
 from fencepost.incident.replay.show.svg import element, number, stretched
 
-WIDTH = 640.0
+WIDTH = 700.0
 """Pixels that a chart has at least where words stand on it; where it is narrower they are listed below it."""
 LETTER = 6.3
 """Pixels of a letter, in the mean and rounded up."""
@@ -66,7 +66,7 @@ class Plots:
         """What happened, named above the charts."""
         words, shapes = [], []
         height = LEVELS * LEVEL + 8
-        for mark in marks(self.first, self.frame, LETTER):
+        for mark in marks(self.first, self.frame, LETTER - 0.5):
             kind = "act" if mark.act else "event"
             said = escape(f"{self.hours.at(mark.at)} {mark.words}")
             words.append(f'<i class="{kind}" data-t="{mark.at}" style="{self.left(mark.at)}" title="{said}"></i>')
@@ -102,7 +102,7 @@ class Plots:
             tick = self.frame.tick(place.x)
             if place.leader is not None:
                 x1, y1, _, y2 = place.leader
-                shapes.append(Line(self.frame.tick(x1), y1, note.at, y2, MUTED))
+                shapes.append(Line(self.frame.tick(x1), y1, note.at, y2, LEADER))
             lines = "<br>".join(escape(line) for line in note.lines)
             words.append(
                 f'<span class="note {note.ink} {place.anchor}" data-t="{number(tick)}" '

@@ -17,7 +17,7 @@ SUPER = 2
 """Pixels drawn for each pixel shown, along each side."""
 COLOURS = {
     "paper": "#fcfbf8", "ink": "#1d2125", "muted": "#666d75", "grid": "#e4e2dc", "reported": "#7d838a",
-    "run0": "#c8452b", "run1": "#1f6fb2", "run2": "#0f8a67", "run3": "#8257b8", "run4": "#a87400",
+    "leader": "#666d75", "run0": "#c8452b", "run1": "#1f6fb2", "run2": "#0f8a67", "run3": "#8257b8", "run4": "#a87400",
 }  # fmt: skip
 """As in the page, light; told apart with any kind of colour blindness by lightness, and by shape and place besides."""
 FONTS = ("DejaVuSans.ttf", "DejaVuSans-Bold.ttf")

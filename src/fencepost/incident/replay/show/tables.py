@@ -39,7 +39,7 @@ def figures_table(runs: Runs) -> str:
         "> 1 % without lease",
         "> 5 % of launches refused",
         "most capacity out",
-        "recovery, to ideal",
+        "recovery to ideal",
     )
     rows = []
     for at, (name, outcome) in enumerate(runs):
@@ -57,7 +57,7 @@ def figures_table(runs: Runs) -> str:
         cells = "".join(cell(label, text) for label, text in zip(labels, told, strict=True))
         rows.append(
             f'<tr><th scope="row"><span class="who run{at}"><b>{LETTERS[at]}</b> {escape(name)}</span>'
-            f"<small>{escape(called(outcome.options))}</small></th>{cells}</tr>"
+            f"{_small(name, called(outcome.options))}</th>{cells}</tr>"
         )
     heads = "".join(f'<th scope="col" class="n">{label}</th>' for label in labels)
     return (
@@ -69,7 +69,7 @@ def figures_table(runs: Runs) -> str:
 def ablation_table(rows: Sequence["AblationRow"]) -> str:
     """What each guard is worth, in the order given."""
     worst = max((row.forced for row in rows), default=0.0) or 1.0
-    labels = ("endpoint", "> 1 % without lease", "> 5 % of launches refused", "capacity out", "recovery, to ideal")
+    labels = ("endpoint", "> 1 % without lease", "> 5 % of launches refused", "capacity out", "recovery to ideal")
     lines = []
     for row in rows:
         told = (
@@ -138,6 +138,10 @@ def values_table(scenario: Scenario) -> str:
         '<table><thead><tr><th scope="col">value</th><th scope="col" class="n">is</th><th scope="col">kind</th>'
         f'<th scope="col">source</th></tr></thead><tbody>{rows}</tbody></table></section>'
     )
+
+
+def _small(name: str, options: str) -> str:
+    return "" if options == name else f"<small>{escape(options)}</small>"
 
 
 def _apart(seconds: int) -> str:
