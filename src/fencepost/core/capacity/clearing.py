@@ -39,11 +39,6 @@ def hidden(row: HostRow, life: str) -> bool:
     return row.forgotten and not row.held(life)
 
 
-def attempts_held(hosts: Iterable[Versioned]) -> dict[str, None]:
-    """The instances that stand in any host's set, by name."""
-    return dict.fromkeys(each.name for at in hosts if isinstance(at.row, HostRow) for each in at.row.set.instances)
-
-
 def clearable(
     instances: Mapping[str, Versioned], launches: Iterable[Versioned], held: Collection[str], now: Instant
 ) -> tuple[Group, ...]:

@@ -18,7 +18,7 @@ Awkward truth: a lapsed host's instance that a limit keeps goes on being answere
 That is the price of never emptying a name on one store's word; `fencepost drain` takes it out at once.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
 from msgspec import Struct, structs
@@ -29,12 +29,23 @@ from fencepost.core.traffic.membership import SERVING, Member, Membership, Targe
 
 
 class FleetRows(Struct, frozen=True, gc=False):
-    """The fleet's rows as read last, by key, all of one life of the store."""
+    """The fleet's rows as read last, by key, all of one life of the store.
+
+    ``holders`` is the host whose set has an attempt, by its id; None where nobody keeps that: it is then looked for.
+    """
 
     life: str = ""
     instances: Mapping[str, InstanceRow] = {}
     hosts: Mapping[str, HostRow] = {}
     networks: Mapping[str, NetworkRow] = {}
+    holders: Mapping[str, str] | None = None
+
+    def holder(self, ids: Collection[str]) -> dict[str, HostRow]:
+        """The hosts that have any of these attempts in their set, by the attempt's id."""
+        if self.holders is None:
+            return {id_: host for host in self.hosts.values() for id_ in host.set.ids if id_ in ids}
+        names = {id_: self.holders[id_] for id_ in ids if id_ in self.holders}
+        return {id_: self.hosts[name] for id_, name in names.items() if name in self.hosts}
 
 
 class Launched(NamedTuple):
@@ -61,7 +72,7 @@ def launched(pool: str, rows: FleetRows, row: Membership | None, taken: frozense
     former_ones = [
         each for each in members.values() if each.source and each.key not in targets and each.key not in taken
     ]
-    holders = {id_: host for host in rows.hosts.values() for id_ in host.set.ids} if former_ones else {}
+    holders = rows.holder({each.source for each in former_ones}) if former_ones else {}
     for member in former_ones:
         stays = former(member, rows, holders.get(member.source), members, targets)
         if stays is None:

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from fencepost.core.capacity import launches
 from fencepost.core.capacity.attempts import free_addresses, free_room
-from fencepost.core.capacity.clearing import attempts_held, clearable, hidden
+from fencepost.core.capacity.clearing import clearable, hidden
 from fencepost.core.capacity.fleet_store import Versioned
 from fencepost.core.capacity.network_state import missing
 from fencepost.core.capacity.room import Room
@@ -91,6 +91,7 @@ class View:
         self.since: dict[Kind, int] = dict.fromkeys(READ, 0)
         self.rows: dict[Kind, dict[str, Versioned]] = {kind: {} for kind in READ}
         self.room = Room(life)
+        self.held = Counter[str]()
         self.waiting: dict[str, None] = {}
         self.placed = 0
         self.pools = Counter[str]()
@@ -124,7 +125,7 @@ class View:
             return
         self.rows[kind][at.row.key] = at
         if isinstance(at.row, HostRow):
-            self.room.put(at.row)
+            self.take_host(at.row, known.row if known is not None else None)
         elif isinstance(at.row, InstanceRow):
             if known is not None and isinstance(known.row, InstanceRow):
                 if known.row.id != at.row.id:
@@ -137,11 +138,21 @@ class View:
                 del self.waiting[at.row.instance]
                 self.placed += at.row.state == "placed"
 
+    def take_host(self, row: HostRow, before: FleetRow | None) -> None:
+        """A host's row: its room, and which instances stand in any host's set, ``held``."""
+        self.room.put(row)
+        if isinstance(before, HostRow):
+            for each in before.set.instances:
+                self.held[each.name] -= 1
+                if not self.held[each.name]:
+                    del self.held[each.name]
+        for each in row.set.instances:
+            self.held[each.name] += 1
+
     async def clear(self, now: Instant) -> int:
         """Delete rows that nobody minds any more; how many. Raises a ``PortError``."""
         await self.refresh()
-        held = attempts_held(self.rows["host"].values())
-        groups = clearable(self.rows["instance"], self.rows["launch"].values(), held, now)
+        groups = clearable(self.rows["instance"], self.rows["launch"].values(), self.held, now)
         if not groups:
             return 0
         written = await self.store.commit(None, groups)
