@@ -2,6 +2,6 @@
 
     Outcome -> phases, charts, beliefs -> terminal_text | document | page | picture
 
-Page and picture are drawn from one model (:mod:`.drawing`) by two pens (:mod:`.svg`, :mod:`.png`). Published values,
+Page and picture are drawn from one model (:mod:`.drawing`) by two pens (:mod:`.svg`, :mod:`.pixels`). Published values,
 estimates and calibrated ones are told apart in each of them, and what is equal by script from what emerged.
 """

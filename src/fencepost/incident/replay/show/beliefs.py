@@ -88,8 +88,12 @@ def _merged(found: list[Belief]) -> tuple[Belief, ...]:
 
 def _from_lines(outcome: Outcome, who: str) -> Part:
     hours = Hours(outcome.scenario)
-    lines = [line for line in outcome.lines if line.who == who]
-    return Part(who, tuple(Belief(line.at, line.what, f"at {hours.at(line.at)}") for line in lines))
+    lines: dict[Tick, list[str]] = {}
+    for line in outcome.lines:
+        if line.who == who:
+            lines.setdefault(line.at, []).append(line.what)
+    name = who[:1].upper() + who[1:]
+    return Part(name, tuple(Belief(tick, "; ".join(what), f"since {hours.at(tick)}") for tick, what in lines.items()))
 
 
 def _callers(seen: Seen) -> tuple[str, str]:

@@ -22,6 +22,10 @@ class Hours:
         """As in "04:14"; seconds are cut off, as on a clock."""
         return f"{self._moment(tick):%H:%M}"
 
+    def later(self, tick: float) -> str:
+        """The same, said to be of the next day where it comes after the scenario's end."""
+        return f"{self.at(tick)} next day" if tick > self.lasts_s else self.at(tick)
+
     def rfc3339(self, tick: Tick) -> str:
         """As in "2025-10-20T04:14:00-07:00"."""
         return self._moment(tick).isoformat()

@@ -54,7 +54,7 @@ def known(scenario: Scenario) -> tuple[Known, ...]:
         shown = "a rule" if each.reported is None else hours.at(each.reported)
         found.append(Known(each.name, shown, each.kind, each.source))
     for service in scenario.dependents:
-        spans = ", ".join(f"{hours.at(begins)}–{hours.at(ends)}" for begins, ends in service.reported)
+        spans = ", ".join(f"{hours.at(begins)}–{hours.later(ends)}" for begins, ends in service.reported)
         found.append(Known(service.name, spans or "a rule", service.kind, service.source))
     spelt = scenario.sources
     return tuple(Known(each.name, each.shown, each.kind, spelt.get(each.source, each.source)) for each in found)

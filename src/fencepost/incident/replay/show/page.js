@@ -97,8 +97,8 @@
     document.querySelectorAll("[data-part]").forEach((row) => {
       const held = data.parts[Number(row.dataset.part)].filter((each) => each[0] <= chosen).pop();
       const cells = row.querySelectorAll("td");
-      cells[0].textContent = held ? held[1] : "";
-      cells[1].textContent = held ? held[2] : "";
+      cells[0].textContent = held ? held[1] : "–";
+      cells[1].textContent = held ? held[2] : "–";
     });
   }
 

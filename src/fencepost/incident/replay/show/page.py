@@ -139,7 +139,7 @@ def _beliefs(parts: Sequence[Part], chosen: Tick, hours: Hours) -> str:
     rows = []
     for number, part in enumerate(parts):
         held = at(part, chosen)
-        believed, so = ("", "") if held is None else (held.believed, held.so)
+        believed, so = ("–", "–") if held is None else (held.believed, held.so)
         rows.append(
             f'<tr data-part="{number}"><th scope="row">{escape(part.name)}</th><td data-label="believed">'
             f'{escape(believed)}</td><td data-label="so it was">{escape(so)}</td></tr>'

@@ -1,132 +1,177 @@
-"""The drawing model as PNG by Pillow: drawn at twice the size and made smaller, which smooths every edge.
+"""The whole story as one picture: what was wrong and how long, how it went, who was down, several runs laid over it.
 
-Text is DejaVu Sans where the machine has it (it has every character that is used), else the scalable font that Pillow
-brings along. The bytes are the same for the same drawing, font and Pillow.
+The same charts as the page's, with all words in it, for where no page can be shown.
 """
 
-import io
-from functools import cache
-from itertools import pairwise
-from math import hypot
+from collections.abc import Sequence
 
-from PIL import Image, ImageDraw, ImageFont
+from fencepost.incident.replay.outcome import Outcome
+from fencepost.incident.replay.show.charts import DASHES, Chart, charts
+from fencepost.incident.replay.show.drawing import (
+    GRID,
+    INK,
+    LEADER,
+    MUTED,
+    PAPER,
+    REPORTED,
+    RUNS,
+    Anchor,
+    Drawing,
+    Frame,
+    Line,
+    Rectangle,
+    Shape,
+    Text,
+    placed,
+    run_ink,
+)
+from fencepost.incident.replay.show.hours import HOUR, Hours
+from fencepost.incident.replay.show.lane import LEVEL, LEVELS, marks
+from fencepost.incident.replay.show.naming import whose
+from fencepost.incident.replay.show.notes import noted
+from fencepost.incident.replay.show.pixels import rendered, text_width
+from fencepost.incident.replay.show.places import LINE, beside
+from fencepost.incident.replay.show.rows import BAR, LANE, Lane, Row, Runs, condition_rows, dependent_rows, row_shapes
 
-from fencepost.incident.replay.show.drawing import Area, Dash, Drawing, Line, Points, Polyline, Rectangle, Shape, Text
-
-SUPER = 2
-"""Pixels drawn for each pixel shown, along each side."""
-COLOURS = {
-    "paper": "#fcfbf8", "ink": "#1d2125", "muted": "#666d75", "grid": "#e4e2dc", "reported": "#7d838a",
-    "leader": "#666d75", "run0": "#c8452b", "run1": "#1f6fb2", "run2": "#0f8a67", "run3": "#8257b8", "run4": "#a87400",
-}  # fmt: skip
-"""As in the page, light; told apart with any kind of colour blindness by lightness, and by shape and place besides."""
-FONTS = ("DejaVuSans.ttf", "DejaVuSans-Bold.ttf")
-THIN = 46
-"""How strongly an area is filled, of 255."""
-
-Font = ImageFont.FreeTypeFont | ImageFont.ImageFont
-
-
-def rendered(drawing: Drawing, scale: float = 1.0) -> bytes:
-    """The PNG's bytes; ``scale`` makes the whole larger."""
-    factor = SUPER * scale
-    size = round(drawing.width * factor), round(drawing.height * factor)
-    image = Image.new("RGB", size, COLOURS["paper"])
-    pen = _Pen(image, factor)
-    for shape in drawing.shapes:
-        pen.draw(shape)
-    small = image.resize((round(drawing.width * scale), round(drawing.height * scale)), Image.Resampling.LANCZOS)
-    file = io.BytesIO()
-    small.quantize(256, dither=Image.Dither.NONE).save(file, "PNG", optimize=True)
-    return file.getvalue()
-
-
-@cache
-def font(size: int, bold: bool) -> Font:
-    """A font of that size in pixels."""
-    try:
-        return ImageFont.truetype(FONTS[bold], size)
-    except OSError:
-        return ImageFont.load_default(size)
+WIDTH = 1400.0
+MARGIN = 40.0
+SIDE = 270.0
+"""Pixels on the left for names."""
+SMALL, PLAIN = 11.0, 12.5
 
 
-def text_width(text: str, size: float, bold: bool = False) -> float:
-    """How wide a text comes out, in pixels."""
-    return float(font(round(size * SUPER), bold).getlength(text)) / SUPER
+def picture(outcomes: Sequence[tuple[str, Outcome]]) -> bytes:
+    """The picture as a PNG file's bytes; the first outcome is the one that is told, at most five are laid over it.
+
+    Raises ``ValueError`` for no outcome, and for outcomes of different scenarios.
+    """
+    if not outcomes or len({outcome.scenario.name for _, outcome in outcomes}) > 1:
+        raise ValueError("give outcomes of one scenario")
+    return rendered(composed(list(outcomes)[:RUNS]))
 
 
-class _Pen:
-    """Draws on an image, in coordinates of the drawing."""
-
-    def __init__(self, image: Image.Image, factor: float) -> None:
-        self._draw, self._image, self._factor = ImageDraw.Draw(image), image, factor
-
-    def draw(self, shape: Shape) -> None:
-        colour = COLOURS[shape.ink]
-        if isinstance(shape, Rectangle):
-            self._rectangle(shape, colour)
-        elif isinstance(shape, Line):
-            self._stroke(((shape.x1, shape.y1), (shape.x2, shape.y2)), colour, shape.width, shape.dash)
-        elif isinstance(shape, Polyline):
-            self._stroke(shape.points, colour, shape.width, shape.dash)
-        elif isinstance(shape, Area):
-            self._area(shape, colour)
-        else:
-            self._text(shape, colour)
-
-    def _rectangle(self, shape: Rectangle, colour: str) -> None:
-        scale = self._factor
-        right = max(shape.x + shape.width, shape.x + 1.5)
-        box = (shape.x * scale, shape.y * scale, right * scale, (shape.y + shape.height) * scale)
-        if shape.hollow:
-            self._draw.rectangle(box, fill=_mixed(colour, 0.22), outline=colour, width=max(1, round(scale)))
-        else:
-            self._draw.rectangle(box, fill=colour)
-
-    def _stroke(self, points: Points, colour: str, width: float, dash: Dash) -> None:
-        scale = self._factor
-        for part in dashed(points, dash) if dash else [points]:
-            path = [(x * scale, y * scale) for x, y in part]
-            self._draw.line(path, fill=colour, width=max(1, round(width * scale)), joint="curve")
-
-    def _area(self, shape: Area, colour: str) -> None:
-        mask = Image.new("L", self._image.size, 0)
-        ImageDraw.Draw(mask).polygon([(x * self._factor, y * self._factor) for x, y in shape.points], fill=THIN)
-        self._image.paste(colour, (0, 0), mask)
-
-    def _text(self, shape: Text, colour: str) -> None:
-        scale = self._factor
-        anchor = {"start": "ls", "middle": "ms", "end": "rs"}[shape.anchor]
-        halo = round(3 * scale) if shape.halo else 0
-        self._draw.text(
-            (shape.x * scale, shape.y * scale), shape.text, colour, font(round(shape.size * scale), shape.bold), anchor,
-            stroke_width=halo, stroke_fill=COLOURS["paper"],
-        )  # fmt: skip
+def composed(runs: Runs) -> Drawing:
+    """All of it, in pixels."""
+    sheet = _Sheet(runs)
+    sheet.head()
+    sheet.lane()
+    for row in condition_rows(runs):
+        sheet.row(row)
+    sheet.axis()
+    for chart in charts(runs):
+        sheet.chart(chart)
+    sheet.axis()
+    for row in dependent_rows(runs):
+        sheet.row(row)
+    if runs[0][1].scenario.dependents:
+        sheet.axis()
+    return sheet.drawing()
 
 
-def dashed(points: Points, dash: Dash) -> list[Points]:
-    """A line in pieces: drawn for the first length, not for the second, and so on."""
-    pieces: list[Points] = []
-    piece: list[tuple[float, float]] = [points[0]]
-    at, left = 0, dash[0]
-    for (x1, y1), (x2, y2) in pairwise(points):
-        length, done = hypot(x2 - x1, y2 - y1), 0.0
-        while length - done > left:
-            done += left
-            cut = (x1 + (x2 - x1) * done / length, y1 + (y2 - y1) * done / length)
-            if at % 2 == 0:
-                pieces.append((*piece, cut))
-            piece = [cut]
-            at += 1
-            left = dash[at % len(dash)]
-        left -= length - done
-        piece.append((x2, y2))
-    if at % 2 == 0 and len(piece) > 1:
-        pieces.append(tuple(piece))
-    return pieces
+class _Sheet:
+    """A picture being composed from top to bottom; ``y`` is how far it has come."""
 
+    def __init__(self, runs: Runs) -> None:
+        self.runs, self.first = runs, runs[0][1]
+        self.hours = Hours(self.first.scenario)
+        self.lasts_s = self.first.scenario.lasts_s
+        self.y = MARGIN
+        self.shapes: list[Shape] = []
 
-def _mixed(colour: str, share: float) -> str:
-    """A colour thinned with paper."""
-    pairs = [(int(colour[at : at + 2], 16), int(COLOURS["paper"][at : at + 2], 16)) for at in (1, 3, 5)]
-    return "#" + "".join(f"{round(own * share + paper * (1 - share)):02x}" for own, paper in pairs)
+    def drawing(self) -> Drawing:
+        return Drawing(WIDTH, self.y + MARGIN - 20, tuple(self.shapes))
+
+    def frame(self) -> Frame:
+        return Frame(MARGIN + SIDE, self.y, WIDTH - 2 * MARGIN - SIDE, 0, self.lasts_s)
+
+    def say(self, x: float, y: float, text: str, ink: str = INK, size: float = PLAIN, *, bold: bool = False) -> None:
+        self.shapes.append(Text(x, y, text, ink, size, bold=bold))
+
+    def head(self) -> None:
+        scenario, options = self.first.scenario, self.first.options
+        self.say(MARGIN, self.y + 18, f"{scenario.title}: a replay of {options.hosts:,} hosts", size=24, bold=True)
+        self.say(MARGIN, self.y + 44, scenario.summary, size=14.5)
+        claim = f"Hollow: as reported. Filled: as it came out here; {whose(scenario)}. {self.hours.days()}."
+        self.say(MARGIN, self.y + 65, claim, MUTED, PLAIN)
+        self.y += 92
+        x = MARGIN
+        for at, name in enumerate(["reported", *(name for name, _ in self.runs)]):
+            if at == 0:
+                self.shapes.append(Rectangle(x, self.y - 9, 36, 10, REPORTED, hollow=True))
+            else:
+                ink, dash = run_ink(at - 1), DASHES[(at - 1) % len(DASHES)]
+                self.shapes.append(Line(x, self.y - 4, x + 36, self.y - 4, ink, 3, dash))
+            self.say(x + 44, self.y, name)
+            x += 44 + text_width(name, PLAIN) + 28
+        self.y += 14
+
+    def lane(self) -> None:
+        """Names of what happened, with a stem down to the first row."""
+        height = LEVELS * LEVEL + 12
+        frame = self.frame()
+        for mark in marks(self.first, frame, SMALL * 0.6):
+            x = frame.across(mark.at)
+            if mark.level is not None:
+                y = self.y + height - 12 - mark.level * LEVEL
+                self.shapes.append(Line(x, y - 9, x, self.y + height, GRID))
+                side: Anchor = "end" if mark.leftwards else "start"
+                self.shapes.append(Text(x + (-4 if mark.leftwards else 4), y - 1, mark.name, INK, SMALL, side))
+            self.shapes.append(Line(x, self.y + height - 5, x, self.y + height, INK, 2.5 if mark.act else 1.0))
+        self.y += height + 6
+
+    def grid(self, height: float) -> list[Shape]:
+        happened = self.first.happened
+        lines: list[Shape] = [Line(tick, 0, tick, height, GRID) for tick in self.hours.whole(HOUR)]
+        acts = sorted({happened[act.name] for act in self.first.scenario.acts if act.name in happened})
+        return [*lines, *(Line(tick, 0, tick, height, MUTED, 0.75, (1.0, 3.0)) for tick in acts)]
+
+    def row(self, row: Row) -> None:
+        frame = self.frame()
+        self.shapes += placed([*self.grid(row.height + 10), *row_shapes(row, self.lasts_s)], frame)
+        name = row.title
+        self.shapes.append(Text(frame.x - 14, self.y + row.height / 2 + 4, name, INK, PLAIN, "end"))
+        for at, lane in enumerate(row.lanes):
+            self._length(lane, frame, self.y + at * LANE + (LANE + BAR) / 2 - 3)
+        self.y += row.height + 10
+
+    def _length(self, lane: Lane, frame: Frame, y: float) -> None:
+        text = f"{lane.when} · {lane.lasted}" if lane.when else ""
+        if not text:
+            return
+        spans = [(begun, self.lasts_s if ended is None else ended) for begun, ended in lane.spans]
+        label = beside(spans, frame, text_width(text, SMALL))
+        x = frame.across(label.at) + (-5 if label.anchor == "end" else 5)
+        ink = PAPER if label.inside and lane.ink != REPORTED else INK
+        self.shapes.append(Text(x, y, text, ink, SMALL, label.anchor, halo=not label.inside))
+
+    def axis(self) -> None:
+        frame = self.frame()
+        self.shapes.append(Line(frame.x, self.y + 2, frame.x + frame.width, self.y + 2, MUTED))
+        for tick in self.hours.whole(HOUR):
+            x = frame.across(tick)
+            self.shapes.append(Line(x, self.y + 2, x, self.y + 6, MUTED))
+            self.shapes.append(Text(x, self.y + 18, self.hours.at(tick), MUTED, SMALL, "middle"))
+        self.say(frame.x - 14 - text_width(self.hours.zone, SMALL), self.y + 18, self.hours.zone, MUTED, SMALL)
+        self.y += 46
+
+    def chart(self, chart: Chart) -> None:
+        frame = self.frame()
+        self.shapes += placed([*self.grid(chart.height), *chart.shapes], frame)
+        right = frame.x - 14
+        self.shapes.append(Text(right, self.y + 14, chart.title, INK, PLAIN + 0.5, "end", bold=True))
+        for at, line in enumerate(chart.unit.split("; ")):
+            self.shapes.append(Text(right, self.y + 31 + at * 15, line, MUTED, SMALL, "end"))
+        for height, text in chart.marks:
+            self.shapes.append(Text(frame.x + 2, self.y + height - 3, text, MUTED, SMALL - 1, halo=True))
+        for note, place in noted(chart, frame, lambda line: text_width(line, SMALL + 0.5)):
+            x, y = frame.across(note.at), self.y + note.y
+            if place is not None:
+                if place.leader is not None:
+                    x1, y1, _, _ = place.leader
+                    self.shapes.append(Line(frame.x + x1, self.y + y1, x, y, LEADER))
+                for at, line in enumerate(note.lines):
+                    ink = INK if note.ink == run_ink(0) else note.ink
+                    top = self.y + place.box.y + at * LINE + LINE - 4
+                    self.shapes.append(Text(frame.x + place.x, top, line, ink, SMALL + 0.5, place.anchor, halo=True))
+            self.shapes += [Rectangle(x - 3, y - 3, 6, 6, note.ink), Rectangle(x - 1.5, y - 1.5, 3, 3, PAPER)]
+        self.y += chart.height + 30

@@ -155,7 +155,7 @@ def _lane(scenario: Scenario, ink: str, who: str, spans: Sequence[Span]) -> Lane
     hours, lasts = Hours(scenario), scenario.lasts_s
     if not spans:
         return Lane(ink, who, (), "", "not reported" if ink == REPORTED else "never")
-    when = ", ".join(f"{hours.at(begun)}–{'…' if ended is None else hours.at(ended)}" for begun, ended in spans)
+    when = ", ".join(f"{hours.at(begun)}–{'…' if ended is None else hours.later(ended)}" for begun, ended in spans)
     length = sum(length_s(span, lasts) or 0 for span in spans)
     more = "more than " if spans[-1][1] is None else ""
     return Lane(ink, who, tuple(spans), when, f"{more}{spoken(length)}")

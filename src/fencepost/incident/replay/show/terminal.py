@@ -23,7 +23,7 @@ NARROW = 72
 """Below that lengths stand on a line of their own."""
 LABEL = 20
 NUMBERS = 27
-_ASCII = str.maketrans({"█": "#", "▀": "^", "▄": "_", "·": "-", "–": "-", "×": "x", "▶": ">"})
+_ASCII = str.maketrans({"█": "#", "▀": "^", "▄": "_", "·": "-", "–": "-", "×": "x", "▶": ">", "…": "~"})
 _LEVELS = "▁▂▃▄▅▆▇█"
 _PLAIN_LEVELS = "_.-=+*%@"
 _STYLES = {"bold": "1", "dim": "2", "cyan": "36", "yellow": "33"}
@@ -166,8 +166,12 @@ def _dependents(sheet: _Sheet) -> list[str]:
         left, right = short(theirs) if each.reported else "-", f"{more}{short(ours)}" if down else "none"
         hand = " =" if down and _ended_by_hand(outcome, each.name) else ""
         numbers = f"reported {left}  simulated {right}{hand}" if sheet.narrow else f"{left:>11}{right:>11}{hand}"
-        lines += sheet.row(each.title[: LABEL - 1], sheet.bar(each.reported, down), numbers)
+        lines += sheet.row(_short(each.title), sheet.bar(each.reported, down), numbers)
     return [sheet.styled("who depends on it, and was down", "dim"), *lines]
+
+
+def _short(title: str) -> str:
+    return title if len(title) < LABEL else f"{title[: LABEL - 2]}…"
 
 
 def _ended_by_hand(outcome: Outcome, name: str) -> bool:
