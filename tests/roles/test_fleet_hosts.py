@@ -107,11 +107,14 @@ def test_a_second_agent_under_a_live_hosts_name_is_refused() -> None:
             assert (status, headers["retry-after"]) == (409, "30")
             what = body["error"]["what"]
             assert what.startswith("h1 is the name of the host at 127.0.0.1:9 since ")
-            assert what.endswith(", which answered 3 s ago")
+            assert what.endswith(", which answers")
             assert "--host" in body["error"]["hint"]
             assert "silent for a lease (30 s)" in body["error"]["hint"]
         assert (await api.store.prove(1, [("host", "h1")])).rows[0].row == row  # type: ignore[union-attr]
+        # A note is written each ten seconds or so: that it is old says nothing of a host that wasn't silent in it.
         await api.put(structs.replace(noted, ages=(29,)))
+        assert (await api.call("/v1/fleet/hosts", {"hosts": [HOST]}))[0] == 409
+        await api.put(structs.replace(noted, ages=(29,), silent=(0,)))
         assert (await api.call("/v1/fleet/hosts", {"hosts": [HOST]}))[0] == 200
 
     asked(work)

@@ -171,22 +171,26 @@ class FleetApi:
             return await changes.register(self.store, rows, incarnations)
         except changes.Elsewhere:
             await self.view.refresh()
-        answered = self.view.noted(self.clocks.wall())[0]
+        answered, silent = self.view.noted(self.clocks.wall())
         for new in rows:
             row = self.view.host(new.host)
             same = row is None or row.at == new.at or row.incarnation == incarnations[new.host]
             if row is not None and not same and row.held(self.view.life):
-                self.refuse_taken(row, answered.get(row.host))
+                self.refuse_taken(row, answered.get(row.host), silent=row.host in silent)
         return await changes.register(self.store, rows, incarnations, {row.host for row in rows})
 
-    def refuse_taken(self, row: HostRow, silent: int | None) -> None:
-        """Raise ``Taken`` unless a host that holds its lease has been silent for a whole one. ``silent`` in seconds."""
+    def refuse_taken(self, row: HostRow, ago: int | None, *, silent: bool) -> None:
+        """Raise ``Taken`` unless a host that holds its lease has been silent for a whole one.
+
+        ``ago`` is how many seconds ago it was noted to answer, which is seldom; ``silent`` that it didn't since.
+        """
         fleet = self.region().fleet
         lease = RENEWALS * (fleet.renew_ns if fleet is not None else 0)
-        if silent is not None and silent * SECOND > lease:
+        if silent and ago is not None and ago * SECOND > lease:
             return
         since = f" since {when(row.since)}" if row.since else ""
-        heard = f", which answered {spoken(silent * SECOND)} ago" if silent is not None else ""
+        # No number that changes from one try to the next: the agent says what hinders it once.
+        heard = ", which has fallen silent" if silent else ", which answers" if ago is not None else ""
         what = f"{row.host} is the name of the host at {row.at}{since}{heard}"
         hint = f"name this one otherwise (--host), or end the agent at {row.at}: the name is free once it has been"
         raise Taken(what, lease, where="hosts", hint=f"{hint} silent for a lease ({spoken(lease)})")
