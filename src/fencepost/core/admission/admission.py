@@ -18,7 +18,6 @@ instants alone.
 from collections import deque
 from itertools import takewhile
 
-import msgspec
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -40,7 +39,7 @@ from fencepost.core.admission.hosts import (
 )
 from fencepost.core.admission.line import Line
 from fencepost.core.admission.second_tries import SecondTries
-from fencepost.core.admission.settings import AdmissionSettings
+from fencepost.core.admission.settings import AdmissionSettings, plain
 from fencepost.core.instant import SECOND, Duration, Instant
 from fencepost.core.jitter import jitter
 
@@ -295,12 +294,8 @@ class Admission:
         fresh, again = self._fresh.all(self._hosts.tickets), self._again.all(self._hosts.tickets)
         line = np.concatenate((fresh[0], again[0]))[np.concatenate((fresh[1], again[1])).argsort()] & LOW
         flights = [(at, self._flying(entries).tolist()) for at, entries in self._flights]
-        numbers = (
-            *_plain(self.brake),
-            *_plain(self._tries),
-            *_plain(self._floor),
-            [each for each in flights if each[1]],
-        )
+        parts = [plain(part) for part in (self.brake, self._tries, self._floor)]
+        numbers = (*parts, [each for each in flights if each[1]])
         return b"".join(
             (
                 state.tobytes(),
@@ -352,15 +347,8 @@ class Admission:
         """How many slots the renewals that are ready leave to the line: see :mod:`~fencepost.core.admission.floor`."""
         counts = self._hosts.counts
         line = counts[QUEUED] + min(counts[AGAIN], self._tries.allowed(alone=False))
-        if not line or not self.settings.period:
-            return 0
-        after = now + self.settings.period
-        if any(
-            (at - after) * self.brake.rate <= count * SECOND for at, count in self._ready.loads(self._hosts.tickets)
-        ):
-            self._floor.forget()
-            return 0
-        return self._floor.kept(room, line)
+        loads = self._ready.loads(self._hosts.tickets) if self.settings.period else ()
+        return self._floor.kept(room, line, loads, now + self.settings.period, self.brake.rate)
 
     def _from_line(self, now: Instant, room: int, renewals: int) -> Entries:
         """Who acquires next, in order, beside so many renewals; second tries as far as they may."""
@@ -408,8 +396,3 @@ class Admission:
         for state, calendar, times in ((WAITING, self._waiting, hosts.due), (READY, self._ready, hosts.deadline)):
             ids = (hosts.state == state).nonzero()[0]
             calendar.put(hosts.tickets.entries(ids), times[ids])
-
-
-def _plain(part: msgspec.Struct) -> tuple[object, ...]:
-    """A part's numbers, without its settings."""
-    return tuple(each for each in msgspec.structs.astuple(part) if not isinstance(each, AdmissionSettings))

@@ -10,7 +10,11 @@ has nothing to leave: whom it let in would cost others their leases.
 Nothing is saved up: a share that couldn't be given isn't given later.
 """
 
+from collections.abc import Iterable
+
 import msgspec
+
+from fencepost.core.instant import SECOND, Instant
 
 
 class Floor(msgspec.Struct):
@@ -23,13 +27,17 @@ class Floor(msgspec.Struct):
         """The same, apart."""
         return msgspec.structs.replace(self)
 
-    def forget(self) -> None:
-        """Nobody stands in line, or renewals have no time to spare."""
-        self.owed = 0.0
+    def kept(self, room: int, line: int, loads: Iterable[tuple[Instant, int]], after: Instant, rate: float) -> int:
+        """Of so many slots, how many renewals leave to so many in line; none, unless all renewals have time.
 
-    def kept(self, room: int, most: int) -> int:
-        """Of so many slots, how many renewals leave to the line, at most ``most``."""
+        ``loads`` are how many renewals are ready that end by about each time, ``after`` when a period from now is over,
+        ``rate`` is calls a second.
+        """
+        found = list(loads) if line else []
+        if not found or any((at - after) * rate <= count * SECOND for at, count in found):
+            self.owed = 0.0
+            return 0
         self.owed += self.share * room
-        kept = min(int(self.owed + 1e-9), most)
+        kept = min(int(self.owed + 1e-9), line)
         self.owed = min(self.owed - kept, 1.0)
         return kept

@@ -78,3 +78,8 @@ class AdmissionSettings(msgspec.Struct, frozen=True, gc=False):
     def most(self) -> int:
         """The largest L that calm windows may grow to."""
         return self.limit_most or 4 * self.limit
+
+
+def plain(part: msgspec.Struct) -> tuple[object, ...]:
+    """The numbers of a part of admission, without its settings."""
+    return tuple(each for each in msgspec.structs.astuple(part) if not isinstance(each, AdmissionSettings))
