@@ -31,8 +31,8 @@ from fencepost.core.traffic.membership import SERVING, Member, Membership, Targe
 class FleetRows(Struct, frozen=True, gc=False):
     """The fleet's rows as read last, by key, all of one life of the store.
 
-    ``holders`` is the host whose set has an attempt, by its id, ``placed`` the placed instances of each pool; None where
-    nobody keeps that: they are then looked for.
+    ``holders`` is the host whose set has an attempt, by its id, ``placed`` the placed instances of each pool; None
+    where nobody keeps that: they are then looked for.
     """
 
     life: str = ""
