@@ -66,13 +66,14 @@ NOWHERE = Files()
 
 def replay(
     scenario: str = OCTOBER,
+    /,
     *,
     guards: str = "none",
     without: str | None = None,
     dns_outage: Annotated[str | None, Parameter(name="--dns-outage")] = None,
     hosts: int | None = None,
     seed: int = 1,
-    set_: Annotated[tuple[str, ...], Parameter(name="--set", negative="")] = (),
+    set_: Annotated[tuple[str, ...], Parameter(name="--set", negative="", show_default=False)] = (),
     asked: Annotated[Asked, Parameter(name="*")] = ONE,
     files: Annotated[Files, Parameter(name="*")] = NOWHERE,
     json: Json = False,
@@ -95,7 +96,7 @@ def replay(
     seed
         Chance; the same seed gives the same bytes.
     set_
-        A value of the scenario instead of its own: lease.grace=1h. May be repeated.
+        A value of the scenario instead of its own: guards.grace=1h. May be repeated.
     """
     from fencepost.incident.replay.scenario_file import find_scenario, set_values
 
@@ -113,7 +114,7 @@ def replay(
 def _pair(text: str) -> tuple[str, str]:
     key, given, value = text.partition("=")
     if not given:
-        raise Misconfigured(f'"{text}" is no value', where="--set", hint="write it like lease.grace=1h")
+        raise Misconfigured(f'"{text}" is no value', where="--set", hint="write it like guards.grace=1h")
     return key, value
 
 
