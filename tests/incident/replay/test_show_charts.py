@@ -70,7 +70,10 @@ def test_beliefs_and_what_was_so() -> None:
     assert "wanted by nobody" in held.so
     writer = at(parts["Writer A"], HOUR)
     assert writer is not None
-    assert (writer.believed, writer.so) == ("writes nothing; is content", "since 22:30")
+    assert (writer.believed, writer.so) == (
+        "writes nothing; is content",
+        "said at 22:30; 23:00 somebody repairs it",
+    )
     assert at(parts["Writer A"], MINUTE) is None
     failover = at(parts["Zone failover"], 160 * MINUTE)
     assert failover is not None
