@@ -126,14 +126,11 @@ class HostLeases(LeaseState):
         return Forget()
 
     def outdated(self, event: Outdated) -> tuple[Effect, ...]:
-        """A host has met something newer: nothing is sent until the row has said whether we are still the owner.
-
-        Unless that was about a token of ours from before: then the call is over, and the host has yet to be asked under
-        the present one. Nobody else would ask it before its lease had run out.
-        """
+        """A host has met something newer: nothing is sent until the row has said whether we are still the owner."""
         if not self.owner.owning or event.id >= self.hosts.size:
             return ()
         effects = self.owner.outdated(event, int(self.hosts.number[event.id]), int(self.hosts.nonce[event.id]))
+        # Newer than a token of ours from before only: under the present one it is to be asked, or nobody ever does.
         return effects if self.owner.above else (*effects, Recheck(np.array([event.id])))
 
     def send(self, ids: Ids, *, whole: bool = False) -> tuple[Effect, ...]:
