@@ -321,15 +321,16 @@ class Admission:
         hosts, entries = self._hosts, NONE
         if hosts.counts[WAITING]:
             entries, _ = self._waiting.until(now, hosts.tickets)
-        ids = entries & LOW
-        deadlines = hosts.deadline[ids]
         soonest = now + self.settings.service_p99
-        if len(ids) and not hosts.counts[READY] and len(ids) <= room and deadlines.min() >= soonest:
-            ids = sorted_ids(ids, deadlines)
-            hosts.move_on(ids, WAITING, RENEWING)
-            return hosts.tickets.entries(ids)
-        hosts.move_on(ids, WAITING, READY)
-        self._ready.put(entries, deadlines)
+        if len(entries):
+            ids = entries & LOW
+            deadlines = hosts.deadline[ids]
+            if not hosts.counts[READY] and len(ids) <= room and deadlines.min() >= soonest:
+                ids = sorted_ids(ids, deadlines)
+                hosts.move_on(ids, WAITING, RENEWING)
+                return hosts.tickets.entries(ids)
+            hosts.move_on(ids, WAITING, READY)
+            self._ready.put(entries, deadlines)
         if hosts.counts[READY]:
             self._refuse_late(soonest)
         return NONE

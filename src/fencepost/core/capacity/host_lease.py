@@ -296,13 +296,13 @@ class HostLeases(LeaseState):
         if not self.acting or not len(ids):
             return ()
         hosts = self.hosts
-        fresh = hosts.fresh[ids] & (hosts.busy[ids] == Op.NONE)
+        ids = ids[hosts.fresh[ids] & (hosts.busy[ids] == Op.NONE)]
         own = (hosts.lease[ids] == Lease.HELD) & (hosts.host_incarnation[ids] == hosts.incarnation[ids])
         unmarked = (hosts.left[ids] == 0) & ~hosts.unsure[ids]
         told, version = hosts.host_version[ids], hosts.version[ids]
         known = hosts.reported[ids] & (told <= version)
         booted = hosts.boot[ids] == hosts.row_boot[ids]
-        needy = fresh & ~(own & unmarked & known & booted & (told == version))
+        needy = ~(own & unmarked & known & booted & (told == version))
         if not needy.any():
             return ()
         effects: list[Effect] = []
