@@ -9,11 +9,16 @@ from typing import Any
 
 import chromium
 import pytest
-from outcomes import as_it_was, guarded, made_up
+from outcomes import MINUTE, as_it_was, guarded, made_up
 
 from fencepost.incident.replay.ablation import Row
 from fencepost.incident.replay.guards import NONE, PRODUCTION
+from fencepost.incident.replay.options import Options
+from fencepost.incident.replay.run import replay
+from fencepost.incident.replay.show.document import document
 from fencepost.incident.replay.show.page import page
+from fencepost.incident.replay.show.png import picture
+from fencepost.incident.replay.show.terminal import terminal_text
 
 RUNS = [("as it was", as_it_was()), ("every guard but the fence", guarded())]
 WORTH = [Row("all", PRODUCTION, False, 0.0, 206.0, 0.0, 1.0), Row("as it was", NONE, True, 333.0, 839.0, 45.0, None)]
@@ -108,6 +113,25 @@ def test_what_the_script_looks_up_is_in_the_page() -> None:
     assert list(data["charts"]) == ["leases", "queue", "launches", "wait", "capacity"]
     assert all(len(readings) == steps for runs in data["charts"].values() for readings in runs)
     assert all(len(runs) == len(RUNS) for runs in data["charts"].values())
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        Options(hosts=20),
+        Options(hosts=50, guards=PRODUCTION),
+        Options(hosts=300, operators=False),
+        Options(hosts=300, outage_s=8 * MINUTE, seed=7),
+    ],
+)
+def test_every_kind_of_run_can_be_shown(options: Options) -> None:
+    """One host, nothing that happened, nothing that ended: no output stumbles over what isn't there."""
+    outcome = replay(as_it_was().scenario, options)
+    read = Elements(page([("one", outcome)]))
+    assert not read.wrong
+    assert picture([("one", outcome)]).startswith(b"\x89PNG")
+    assert terminal_text(outcome, width=80, unicode=True, colour=False).count("\n") > 10
+    assert json.loads(json.dumps(document(outcome), allow_nan=False))["options"]["hosts"] == options.hosts
 
 
 needs_chromium = pytest.mark.skipif(
