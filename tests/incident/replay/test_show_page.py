@@ -118,14 +118,14 @@ def test_what_the_script_looks_up_is_in_the_page() -> None:
 @pytest.mark.parametrize(
     "options",
     [
-        Options(hosts=20),
+        Options(hosts=200),
         Options(hosts=50, guards=PRODUCTION),
         Options(hosts=300, operators=False),
         Options(hosts=300, outage_s=8 * MINUTE, seed=7),
     ],
 )
 def test_every_kind_of_run_can_be_shown(options: Options) -> None:
-    """One host, nothing that happened, nothing that ended: no output stumbles over what isn't there."""
+    """Few hosts, nothing that happened, nothing that ended: no output stumbles over what isn't there."""
     outcome = replay(as_it_was().scenario, options)
     read = Elements(page([("one", outcome)]))
     assert not read.wrong
