@@ -4,6 +4,7 @@ import json as json_text
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -169,13 +170,12 @@ def _one(scenario: "Scenario", options: "Options", files: Files, json: bool) -> 
 
 def _write(outcome: "Outcome", files: Files, ablation: "Sequence[Row] | None" = None) -> None:
     """The page and the picture, where they are asked for. Raises Misconfigured."""
-    from fencepost.incident.replay.show.page import page
     from fencepost.incident.replay.show.png import picture
 
     if files == NOWHERE:
         return
     runs = _beside(outcome)
-    for path, made in ((files.html, lambda: page(runs, ablation).encode()), (files.png, lambda: picture(runs))):
+    for path, made in ((files.html, partial(_page, runs, ablation)), (files.png, partial(picture, runs))):
         if path is None:
             continue
         try:
@@ -183,6 +183,12 @@ def _write(outcome: "Outcome", files: Files, ablation: "Sequence[Row] | None" = 
         except OSError as error:
             raise Misconfigured(f"can't be written: {error.strerror}", where=str(path), hint="name another") from None
         note(f"written: {path}")
+
+
+def _page(runs: "list[tuple[str, Outcome]]", ablation: "Sequence[Row] | None") -> bytes:
+    from fencepost.incident.replay.show.page import page
+
+    return page(runs, ablation).encode()
 
 
 def _beside(outcome: "Outcome") -> list[tuple[str, "Outcome"]]:
@@ -237,7 +243,7 @@ def _ablate(scenario: "Scenario", options: "Options", files: Files, json: bool) 
     if json:
         say(json_text.dumps({"schema": "fencepost.ablation/1", "rows": msgspec.to_builtins(rows)}))
         return 0
-    cells = [("GUARDS", "ENDPOINT", "LEASES MISSING", "LAUNCHES FAILING", "CAPACITY OUT")]
+    cells: list[tuple[str, ...]] = [("GUARDS", "ENDPOINT", "LEASES MISSING", "LAUNCHES FAILING", "CAPACITY OUT")]
     for row in rows:
         counted = (f"{amount:.0f}" for amount in (row.leases_missing, row.launches_failing, row.capacity_out))
         cells.append((row.name, "emptied" if row.emptied else "kept", *counted))
