@@ -183,6 +183,7 @@ class Admission:
             entries = np.concatenate((entries, line))
         if len(ids):
             self._hosts.dispatched[ids] = now
+            self._hosts.remember(ids)
             self._flights.append((now, entries))
             if len(self._flights) > FLIGHTS:
                 self._forget_landed()

@@ -32,7 +32,7 @@ first touch what ten cost after it."""
 class Hosts:
     """Columns by id, changed in place: views of one array of records. ``counts`` says how many are in each state.
 
-    ``_apart`` are ids that were last found to be all different: they mostly come again, answered and then renewed.
+    ``_apart`` are ids that were last found to be all different: they mostly come again: taken, answered, renewed.
     """
 
     __slots__ = ("_apart", "_records", "counts", "deadline", "dispatched", "due", "size", "state", "tickets")
@@ -87,11 +87,15 @@ class Hosts:
         if len(array) == 1:
             return array, None
         if not (ordered[1:] == ordered[:-1]).any():
-            self._apart = array.copy() if len(array) <= APART_MOST else NONE
+            self.remember(array)
             return array, None
         chosen = np.unique(array if first else array[::-1], return_index=True)[1]
         chosen = np.sort(chosen if first else len(array) - 1 - chosen)
         return array[chosen], chosen
+
+    def remember(self, ids: Ids) -> None:
+        """These are all different, and may be told of next."""
+        self._apart = ids.copy() if len(ids) <= APART_MOST else NONE
 
     def move(self, ids: Ids, state: int, before: NDArray[np.uint8] | None = None) -> None:
         """Each of some, none twice, is in this state now; ``before`` is where they are, if the caller has looked."""
