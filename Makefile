@@ -7,9 +7,10 @@ ARGS ?=
 
 .PHONY: up install test soak bench lint lock packages clean
 
-# PROVIDER=bind or route53-dev, STORE=postgresql: the sample on these, started beside it.
+# PROVIDER=bind or route53-dev, STORE=postgresql: the sample on these, started beside it. FLEET=1: its targets launched on
+# six hosts.
 up: $(VENV)/run.stamp
-	@$(BIN)/fencepost up $(if $(PROVIDER),--provider $(PROVIDER)) $(if $(STORE),--store $(STORE)) $(ARGS)
+	@$(BIN)/fencepost up $(if $(PROVIDER),--provider $(PROVIDER)) $(if $(STORE),--store $(STORE)) $(if $(FLEET),--fleet) $(ARGS)
 
 install: $(VENV)/run.stamp
 

@@ -17,6 +17,7 @@ from fencepost.cli.flags import Config, For, Json, Yes, duration
 from fencepost.cli.folder import here, meant
 from fencepost.cli.regions import SAMPLE_FOLDER, place_sample, shown
 from fencepost.cli.terminal import interactive, say
+from fencepost.cli.up_fleet import UpFleet
 from fencepost.cli.up_lines import Steady, Teller, end_quietly
 from fencepost.cli.up_reload import reload_aside
 from fencepost.cli.up_start import ask_once, hold, hold_places, refuse_clashes, say_holder
@@ -45,6 +46,7 @@ def up(
     fresh: bool = False,
     provider: SampleProvider = "embedded",
     store: SampleStore = "sqlite",
+    fleet: bool = False,
     yes: Yes = False,
     config: Config = None,
     json: Json = False,
@@ -65,14 +67,16 @@ def up(
         The sample on another DNS provider, started beside it: bind (Debian's bind9) or route53-dev, our stand-in.
     store
         The sample on another store, started beside it: postgresql (Debian's postgresql-15).
+    fleet
+        The sample with six hosts, an agent on each, that its targets are launched on.
     """
     last_ns = duration(for_, "--for") if for_ and for_ != "ever" else None
-    found, other = meant(config), (provider, store) != ("embedded", "sqlite")
+    found, other = meant(config), (provider, store, fleet) != ("embedded", "sqlite", False)
     if found is not None and other:
-        hint = "leave out --provider and --store; a region of your own says both in its file"
-        raise Misconfigured("--provider and --store are for the sample", where=shown(found.path), hint=hint)
+        hint = "leave out --provider, --store and --fleet; a region of your own says all of that in its file"
+        raise Misconfigured("--provider, --store and --fleet are for the sample", where=shown(found.path), hint=hint)
     if found is None or (fresh and found.path.absolute() == here() / SAMPLE_FOLDER / "region.toml"):
-        region = load(shown(place_sample(fresh=fresh, provider=provider, store=store)))
+        region = load(shown(place_sample(fresh=fresh, provider=provider, store=store, fleet=fleet)))
         sample = True
     elif fresh:
         hint = "leave out --fresh; a region of your own is kept, and what it has in DNS is taken up again"
@@ -105,6 +109,7 @@ class Run:
         self.has_api = False
         self.supervisor = 0
         self.locks: tuple[int, ...] = ()
+        self.fleet = UpFleet(region, with_targets=with_targets)
         self.screen = Steady(up_screen.Plain(self.stream))
 
     def run(self) -> int:
@@ -183,15 +188,15 @@ class Run:
 
     def closing(self, took_s: float) -> str:
         """The last line."""
-        resets = fresh_words(read_stand_ins(self.folder)) if self.is_sample() else ""
+        resets = fresh_words(read_stand_ins(self.folder), fleet=bool(self.fleet.hosts)) if self.is_sample() else ""
         return up_said.closing(took_s, self.status, self.unready(), resets)
 
     def fork_supervisor(self) -> tuple[int, int]:
         """Fork the supervisor; (where its lines come from, what to close to end it)."""
-        mains = self.assembly.stand_ins_of(self.region) | self.assembly.roles_of(self.region)
+        mains = self.assembly.stand_ins_of(self.region) | self.fleet.roles()
         self.has_api = "api" in mains
         if self.with_targets:
-            mains |= self.assembly.targets_of(self.region)
+            mains |= self.assembly.targets_of(self.region) | self.fleet.agents()
         self.assembly.import_shared(self.region)
         from fencepost.roles.process import end_with_parent, entitle, flush, fork, leave
         from fencepost.roles.supervisor import Spec, Supervisor
@@ -222,6 +227,8 @@ class Run:
                     name,
                     lambda name=name, main=main: fork(name, main, self.folder),  # type: ignore[misc]
                     60.0 if name.startswith("target/") else None,
+                    name in self.fleet.on_call,
+                    self.fleet.wait_s(name),
                 )
                 for name, main in mains.items()
             ]
@@ -231,6 +238,7 @@ class Run:
                 tell,
                 stuck=self.assembly.stuck_writer(self.region),
                 reload=lambda: reload_aside(self.region, tell),
+                calls=self.fleet.calls,
             )
             supervisor.run(gone_in)
             for lock in locks:
@@ -345,13 +353,13 @@ class Run:
         self.ready = True
         with screen.losing("what is ready"):
             took = f"ready in {time.monotonic() - self.began:.1f} s"
-            screen.line(f"{took}: {up_ready.parts(self.region, api=self.has_api)}")
+            screen.line(f"{took}: {up_ready.parts(self.region, api=self.has_api)}{self.fleet.part()}")
 
     def missing(self) -> str:
         """What isn't answered yet; "" if nothing is missing. Blocks for a moment."""
         known = self.status.endpoints if self.status is not None else ()
         settled = {each.name for each in known if each.state in ("withdrawn", "foreign")}
-        return up_ready.missing(self.region, settled, api=self.has_api)
+        return up_ready.missing(self.region, settled, api=self.has_api) or self.fleet.missing(read(self.folder))
 
     async def keep_panel(self, screen: Steady) -> None:
         """Draw the panel each second, and whenever a process ends or the terminal gets another size."""
@@ -363,6 +371,8 @@ class Run:
                 if news:  # at once, with the processes as they are; the status may take a moment
                     self.draw_panel(screen, offered)
                 await self.look()
+                if screen.drawn:
+                    await asyncio.to_thread(self.fleet.refresh, news=news)
                 self.draw_panel(screen, offered)
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(1.0 if self.ready else 0.3):  # 3.11's wait_for can lose a cancellation
@@ -374,7 +384,8 @@ class Run:
             known = {name: each["pid"] for name, each in read(self.folder).items()}
             pids = {name: pid if pid and alive(pid) else None for name, pid in known.items()}
             tries = offered if self.ready else None
-            screen.panel(up_screen.panel(self.region, self.status, pids, self.began, screen.size(), tries))
+            size, fleet = screen.size(), self.fleet.line()
+            screen.panel(up_screen.panel(self.region, self.status, pids, self.began, size, tries, fleet))
 
     async def look(self) -> None:
         """Read the status document from the API."""

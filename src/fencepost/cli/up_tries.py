@@ -27,7 +27,7 @@ from fencepost.settings.units import spoken
 
 TARGETS_LEAST = 6
 """Fewer stand-ins than this can't show a limit."""
-BACK = "started again within a minute"
+BACK = "started again in about a minute"
 """When the sample starts a stand-in that has ended."""
 
 
@@ -38,6 +38,7 @@ class Tries(Struct):
     first: str | None = None
     pair: tuple[str, str] | None = None
     enactor: str | None = None
+    agent: str | None = None
 
     def lines(self, status: Status, pids: Mapping[str, int | None], columns: int) -> list[str]:
         """The lines as of now, as rows of a terminal. A command that would be cut isn't offered."""
@@ -54,6 +55,11 @@ class Tries(Struct):
             pid = pids.get(self.enactor)
             dies = "an enactor dies, unnoticed"
             rows.append((f"kill -9 {pid}", dies) if pid else (f"({self.enactor} is down)", "started again at once"))
+        if self.agent is not None:
+            pid = pids.get(self.agent)
+            serves = "an agent dies, its instance serves on"
+            rows.append((f"kill -9 {pid}", serves) if pid else (f"({self.agent} is down)", "started again at once"))
+            rows.append((f"{command()} fleet instances", "which host runs what"))
         if not by_api(self.region.dns):
             rows.append((f"{command()} dev wipe {endpoint}", "the record empties and heals"))
         found = laid_out([row for row in rows if len(row[0]) < columns], columns)
@@ -66,6 +72,9 @@ class Tries(Struct):
         enactors = [name for name in sorted(pids) if name.startswith("enactor/")]
         if self.enactor is None and enactors:
             self.enactor = enactors[len(enactors) // 2]
+        agents = [name for name in sorted(pids) if name.startswith("agent/")]
+        if self.agent not in pids:
+            self.agent = agents[len(agents) // 2] if agents else None
         targets = [name for name in sorted(pids) if name.startswith("target/")]
         if self.first is None and len(targets) >= TARGETS_LEAST:
             self.first = targets[len(targets) // 2 - 1]

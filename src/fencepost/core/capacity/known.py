@@ -22,7 +22,9 @@ class PlacementSettings(Struct, frozen=True, gc=False):
     ``patience``: how long a moved instance's old attempt waits for the new one to be ready. ``linger``: how long it
     stays on its host after nobody waits for it any more: what callers' caches keep. ``again`` and ``longest``: after an
     attempt that ended by itself the next waits that long, doubled each time; one that ran for ``calm`` starts anew.
-    ``most``: groups a turn; ``group_most``: instances in one group, since a store takes so many rows at once.
+    ``settle``: what is found down so soon after we began ended with its host, or before anybody looked on: it is tried
+    again at once. ``most``: groups a turn; ``group_most``: instances in one group, since a store takes so many rows at
+    once.
     """
 
     shard: int = 1
@@ -32,6 +34,7 @@ class PlacementSettings(Struct, frozen=True, gc=False):
     again: Duration = SECOND
     longest: Duration = 5 * MINUTE
     calm: Duration = 10 * MINUTE
+    settle: Duration = 0
     most: int = 1000
     group_most: int = 48
 
@@ -73,6 +76,7 @@ class Known:
         self.later: dict[str, None] = {}
         self.strays: dict[str, dict[tuple[str, str], Instant]] = {}
         self.strikes: dict[str, Strikes] = {}
+        self.began: Instant | None = None
 
     # What is.
 

@@ -160,6 +160,8 @@ class Turn:
         settings, known = self.all.settings, self.all.strikes.get(row.instance)
         if known is not None and known.attempt == row.attempt:
             return  # counted already, and not yet written
+        if known is None and self.all.began is not None and self.now - self.all.began < settings.settle:
+            return
         before = known.count if known is not None and self.now - known.until < settings.calm else 0
         wait = min(settings.longest, settings.again << min(before, 32))
         self.all.strikes[row.instance] = Strikes(before + 1, row.attempt, self.now + wait, row.host)

@@ -13,6 +13,7 @@ from collections.abc import Callable, Coroutine, Iterable, Sequence
 from typing import Any
 
 import numpy as np
+from msgspec import structs
 
 from fencepost.core.capacity import lease_rows
 from fencepost.core.capacity.fleet_store import Change, Claim, Group, Versioned
@@ -172,6 +173,13 @@ class ManagerHands:
         self._revision = written.snapshot
         self._stood = row, life
         self.tell(ShardWritten(row))
+
+    async def release(self) -> None:
+        """Write the shard's row without an owner, if it is as we wrote it. Raises a ``PortError``."""
+        proof = await self.store.prove(self.shard, [("shard", str(self.shard))])
+        found, row = proof.rows[0], proof.shard
+        if found is not None and row is not None and (row.owner, row.epoch) == (self.owner, self.epoch):
+            await self.store.commit(None, [(Change(structs.replace(row, owner=""), found.revision),)])
 
     # The hosts' rows.
 

@@ -21,7 +21,7 @@ PATH = "/v1/fleet/hosts"
 AT_ONCE = 500
 """So many hosts a request, 75 kB or so."""
 LOOK_S = 0.5
-WAIT_FIRST_S, WAIT_MOST_S = 0.5, 30.0
+WAIT_FIRST_S, WAIT_MOST_S = 0.1, 30.0
 REFUSED_S = 60.0
 
 

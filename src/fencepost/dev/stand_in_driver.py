@@ -1,0 +1,104 @@
+"""The driver of a sample's hosts: its instances are started and ended by the supervisor, which outlives any agent.
+
+It runs what the region's file says, so far as that is our own stand-in for a target: ``… -m fencepost.dev.target
+{address} {port}``, at the address of its host. Anything else is refused: a sample is no place to run a program.
+"""
+
+import asyncio
+import contextlib
+import json
+import socket
+from collections.abc import Callable, Collection, Sequence
+
+from fencepost.core.capacity.command import filled
+from fencepost.core.capacity.messages import Instance, NetworkState
+from fencepost.dev.stand_in_hosts import PACKET_BYTES, StandInHost, drain, tell
+from fencepost.ports import Refused, Unavailable
+
+ANSWER_S = 3.0
+POLITE_S = 5.0
+"""So long after SIGTERM comes SIGKILL."""
+PROGRAM = ("-m", "fencepost.dev.target")
+
+
+class StandInDriver:
+    """See :class:`~fencepost.ports.fleet.Driver`. ``end`` is the agent's end of its line to the supervisor."""
+
+    def __init__(self, host: StandInHost, port: int, end: socket.socket) -> None:
+        self.host = host
+        self.port = port
+        self.end = end
+        self.attempt = ""
+        self._told: Callable[[str], None] = lambda _: None
+        self._answer: asyncio.Future[list[str]] | None = None
+        self._gone = asyncio.Event()
+        self._stopping = False
+        drain(end)
+        asyncio.get_running_loop().add_reader(end.fileno(), self._readable)
+
+    def on_end(self, told: Callable[[str], None]) -> None:
+        """Have ``told`` called when the instance ends by itself."""
+        self._told = told
+
+    async def running(self) -> Collection[str]:
+        """The attempt that runs, if any. Raises ``Unavailable``."""
+        self.attempt = (await self._ask("running"))[1]
+        self._gone.clear()
+        return (self.attempt,) if self.attempt else ()
+
+    async def start(self, instance: Instance) -> None:
+        """Start it. Raises ``Refused`` for what isn't our stand-in at this host's address, or ``Unavailable``."""
+        command = filled(instance)
+        wanted = (*PROGRAM, self.host.address, str(self.port))
+        if command[1:] != wanted:
+            hint = (
+                f'the sample\'s own:  command = ["python3", "{PROGRAM[0]}", "{PROGRAM[1]}", "{{address}}", "{{port}}"]'
+            )
+            raise Refused("hosts of a sample run stand-ins for its targets only", where=instance.id, hint=hint)
+        answer = await self._ask("start", instance.id)
+        if answer[0] != "started":
+            raise Refused("the supervisor can't start it", where=instance.id, hint="see what `fencepost up` shows")
+        self._gone.clear()
+        self.attempt = instance.id
+
+    async def stop(self, id: str) -> None:  # noqa: A002  the port's word
+        """End it, in the end by SIGKILL. Raises ``Unavailable``."""
+        if id != self.attempt:
+            return
+        self._stopping = True
+        try:
+            for word in ("stop", "kill"):
+                tell(self.end, word, id)
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(POLITE_S):
+                        await self._gone.wait()
+                    return
+        finally:
+            self._stopping = False
+        raise Unavailable("doesn't end, even by SIGKILL", where=id)
+
+    async def network(self, states: Sequence[NetworkState]) -> None:
+        """Nothing stands between loopback addresses."""
+
+    def _readable(self) -> None:
+        try:
+            said = json.loads(self.end.recv(PACKET_BYTES))
+        except (OSError, ValueError):
+            return
+        if said[0] == "ended":
+            if said[1] == self.attempt:
+                self.attempt = ""
+                self._gone.set()
+                if not self._stopping:
+                    self._told(said[1])
+        elif self._answer is not None and not self._answer.done():
+            self._answer.set_result(said)
+
+    async def _ask(self, *words: str) -> list[str]:
+        self._answer = asyncio.get_running_loop().create_future()
+        tell(self.end, *words)
+        try:
+            async with asyncio.timeout(ANSWER_S):
+                return await self._answer
+        except TimeoutError:
+            raise Unavailable("the supervisor doesn't answer", where=f"host {self.host.name}") from None
