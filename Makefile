@@ -7,10 +7,9 @@ ARGS ?=
 
 .PHONY: up install test soak bench lint lock packages clean
 
-# PROVIDER=bind or route53-dev, STORE=postgresql: the sample on these, started beside it. FLEET=1: its targets launched on
-# six hosts.
+# PROVIDER=bind or route53-dev, STORE=postgresql: the sample on these, started beside it.
 up: $(VENV)/run.stamp
-	@$(BIN)/fencepost up $(if $(PROVIDER),--provider $(PROVIDER)) $(if $(STORE),--store $(STORE)) $(if $(FLEET),--fleet) $(ARGS)
+	@$(BIN)/fencepost up $(if $(PROVIDER),--provider $(PROVIDER)) $(if $(STORE),--store $(STORE)) $(ARGS)
 
 install: $(VENV)/run.stamp
 

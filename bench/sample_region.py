@@ -1,12 +1,12 @@
 """The sample region as `make up` starts it: seconds until it is ready, what it costs when nothing happens, how much
 memory.
 
-    python -m bench.sample_region [seconds [fleet]]
+    python -m bench.sample_region [seconds]
 
 The sample's own file with other ports, in a new folder. CPU and memory are of every process that `fencepost up`
-keeps, the supervisor and the screen with them; the six stand-in targets are counted apart. With
-``fleet`` these are launched on six hosts, whose agents and managers are counted. Memory is the sum of PSS:
-what several processes share counts once. Then `fencepost --help` and `fencepost status`, seven starts each.
+keeps, the supervisor and the screen with them; the six stand-in targets, launched on six hosts, are counted apart. Memory
+is the sum of PSS: what several processes share counts once. Then `fencepost --help` and `fencepost status`, seven starts
+each.
 """
 
 import os
@@ -43,9 +43,9 @@ def pss_mb(pid: int) -> float:
     return int(found[1]) / 1024
 
 
-def sample(*, fleet: bool) -> str:
+def sample(_: str = "") -> str:
     """The sample's file, its ports changed for free ones."""
-    text = sample_text(fleet=fleet)
+    text = sample_text()
     for port in ("5300", "5301", "5302"):
         text = re.sub(rf"\b{port}\b", str(free_port()), text)
     return text
@@ -99,7 +99,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         os.environ["XDG_RUNTIME_DIR"] = name  # the notes that commands find a running region by
-        region = RunningRegion(folder, edit=lambda _: sample(fleet="fleet" in sys.argv))
+        region = RunningRegion(folder, edit=sample)
         assert region.region.dns.listen is not None
         region.dns_port = region.region.dns.listen.port
         try:

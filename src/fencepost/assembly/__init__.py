@@ -17,7 +17,7 @@ from fencepost.assembly.network_managers import network_manager_main
 from fencepost.assembly.places import make_tsig_key, state_folder, tsig_key
 from fencepost.assembly.providers import import_provider, listening, open_dns, open_witness
 from fencepost.assembly.stores import fleet_store, import_store, open_store
-from fencepost.core.instant import SECOND, Duration
+from fencepost.core.instant import Duration
 from fencepost.core.traffic.dns_enactor import EnactorSettings
 from fencepost.core.traffic.dns_planner import PlannerSettings
 from fencepost.core.traffic.janitor import JanitorSettings
@@ -199,10 +199,10 @@ ROLES: dict[str, Callable[..., Main]] = {
 A_ZONE = ("enactor", "checker")
 
 
-def roles_of(region: Region, again: Duration = SECOND) -> dict[str, Main]:
+def roles_of(region: Region, again: Duration | None = None) -> dict[str, Main]:
     """Every role process of a region, by name, in the order in which they are best started.
 
-    ``again`` is how long an instance that ended by itself waits at first.
+    With ``again`` an instance that ended by itself is tried again where it was, each time after so long.
     """
     embedded = {"dns": dns_main(region)} if region.dns.provider == "embedded" else {}
     return (
@@ -215,7 +215,7 @@ def roles_of(region: Region, again: Duration = SECOND) -> dict[str, Main]:
     )
 
 
-def fleet_roles_of(region: Region, again: Duration = SECOND) -> dict[str, Main]:
+def fleet_roles_of(region: Region, again: Duration | None = None) -> dict[str, Main]:
     """The fleet's managers, in a region that has one."""
     if region.fleet is None:
         return {}

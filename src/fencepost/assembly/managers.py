@@ -4,6 +4,8 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any
 
+from msgspec import structs
+
 from fencepost.assembly.fleet_key import fleet_key, make_fleet_key
 from fencepost.assembly.stores import fleet_store, open_store
 from fencepost.core.instant import SECOND, Duration
@@ -25,10 +27,10 @@ def fleet_of(region: Region) -> Fleet:
     return region.fleet
 
 
-def host_manager_main(region: Region, shard: int, again: Duration = SECOND) -> Main:
+def host_manager_main(region: Region, shard: int, again: Duration | None = None) -> Main:
     """The manager of one shard's host leases, which places instances too.
 
-    ``again`` is how long an instance that ended by itself waits at first.
+    With ``again`` an instance that ended by itself is tried again where it was, each time after so long.
     """
 
     async def main() -> None:
@@ -50,7 +52,9 @@ def host_manager_main(region: Region, shard: int, again: Duration = SECOND) -> M
         questions = Questions(Wire(fleet_key(fleet.key)), condition)
         manager = HostManager(settings, admission, rows, questions, condition)
         manager.lists(listed_of(region, shard))
-        placing = PlacementSettings(shard, fleet.shards, linger=linger_of(region), again=again, settle=SETTLE)
+        placing = PlacementSettings(shard, fleet.shards, linger=linger_of(region), settle=SETTLE)
+        if again is not None:
+            placing = structs.replace(placing, again=again, longest=again, elsewhere=False)
         placer = Placer(placing, rows, manager, condition)
         async with asyncio.TaskGroup() as group:
             group.create_task(heartbeat.beat(f"host-manager/{shard}", store, condition))

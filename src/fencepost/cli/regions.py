@@ -133,20 +133,20 @@ def shown(path: Path) -> str:
         return str(path)
 
 
-def place_sample(*, fresh: bool, provider: str = "embedded", store: str = "sqlite", fleet: bool = False) -> Path:
+def place_sample(*, fresh: bool, provider: str = "embedded", store: str = "sqlite") -> Path:
     """The sample's region.toml in this folder, written on first use; ``fresh`` clears what an earlier run left."""
     if here() == GONE:
         raise gone()
     from fencepost.assembly.places import draw_tsig_key, write_secret
 
-    folder = here() / SAMPLE_FOLDER.with_name(sample.sample_name(provider, store, fleet=fleet))
+    folder = here() / SAMPLE_FOLDER.with_name(sample.sample_name(provider, store))
     if fresh and folder.exists():
         refuse_if_running(folder)
         shutil.rmtree(folder)
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / "region.toml"
     if not path.exists():
-        path.write_text(sample.sample_text(provider, store, fleet=fleet))
+        path.write_text(sample.sample_text(provider, store))
         sample.write_stand_ins(folder, provider, store)
         if provider == "bind":
             draw_tsig_key(folder / "tsig.key", "fencepost-demo")

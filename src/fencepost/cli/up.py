@@ -46,7 +46,6 @@ def up(
     fresh: bool = False,
     provider: SampleProvider = "embedded",
     store: SampleStore = "sqlite",
-    fleet: bool = False,
     yes: Yes = False,
     config: Config = None,
     json: Json = False,
@@ -67,16 +66,14 @@ def up(
         The sample on another DNS provider, started beside it: bind (Debian's bind9) or route53-dev, our stand-in.
     store
         The sample on another store, started beside it: postgresql (Debian's postgresql-15).
-    fleet
-        The sample with six hosts, an agent on each, that its targets are launched on.
     """
     last_ns = duration(for_, "--for") if for_ and for_ != "ever" else None
-    found, other = meant(config), (provider, store, fleet) != ("embedded", "sqlite", False)
+    found, other = meant(config), (provider, store) != ("embedded", "sqlite")
     if found is not None and other:
-        hint = "leave out --provider, --store and --fleet; a region of your own says all of that in its file"
-        raise Misconfigured("--provider, --store and --fleet are for the sample", where=shown(found.path), hint=hint)
+        hint = "leave out --provider and --store; a region of your own says both in its file"
+        raise Misconfigured("--provider and --store are for the sample", where=shown(found.path), hint=hint)
     if found is None or (fresh and found.path.absolute() == here() / SAMPLE_FOLDER / "region.toml"):
-        region = load(shown(place_sample(fresh=fresh, provider=provider, store=store, fleet=fleet)))
+        region = load(shown(place_sample(fresh=fresh, provider=provider, store=store)))
         sample = True
     elif fresh:
         hint = "leave out --fresh; a region of your own is kept, and what it has in DNS is taken up again"
@@ -188,7 +185,7 @@ class Run:
 
     def closing(self, took_s: float) -> str:
         """The last line."""
-        resets = fresh_words(read_stand_ins(self.folder), fleet=bool(self.fleet.hosts)) if self.is_sample() else ""
+        resets = fresh_words(read_stand_ins(self.folder)) if self.is_sample() else ""
         return up_said.closing(took_s, self.status, self.unready(), resets)
 
     def fork_supervisor(self) -> tuple[int, int]:

@@ -33,16 +33,16 @@ class UpFleet:
         self.region = region
         self.hosts = stand_in_hosts(region) if with_targets else ()
         self.calls = HostCalls(self.hosts)
-        self.on_call = frozenset(host.process for host in self.hosts)
+        self.on_call = frozenset(name for host in self.hosts for name in host.processes)
         self.seen: tuple[tuple[HostSeen, ...], tuple[InstanceSeen, ...]] = ((), ())
         self.looked = 0.0
         self._asked: dict[str, str] = {}
 
     def agents(self) -> dict[str, Callable[[], Coroutine[Any, Any, None]]]:
-        """The agents' processes, by name. Raises ``Misconfigured``."""
-        from fencepost.assembly.stand_in_hosts import agents_of
+        """The agents' process, and what their hosts may run, by name. Raises ``Misconfigured``."""
+        from fencepost.assembly.stand_in_hosts import agents_of, instances_of
 
-        return agents_of(self.region, self.calls)
+        return instances_of(self.region, self.hosts) | agents_of(self.region, self.calls)
 
     def roles(self) -> dict[str, Callable[[], Coroutine[Any, Any, None]]]:
         """The region's roles; a sample's instances stay away longer than others, so that there is something to see."""

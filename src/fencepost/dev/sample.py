@@ -30,37 +30,25 @@ STORES = {
 }
 """The lines in [store] that stand for SQLite's."""
 
-FLEET = (
-    "[fleet]                          # hosts that instances are launched on: six, each with an agent, run here",
-    'hosts = ["a1", "a2", "b1", "b2", "c1", "c2"]   # default: every host that registers',
-    "[pool.web.launch]                # at an address listed above it serves at once, elsewhere when it is ready",
-    "port    = 5302",
-    'command = ["python3", "-m", "fencepost.dev.target", "{address}", "{port}"]',
-)
-"""The lines by which the sample's targets are launched on hosts. Without them each is simply a process."""
-
 FILE = "stand-ins"
 OWN = {"dns": ("provider", "listen", "transfer", "# rfc2136", "# route53"), "store": ("kind", "path", "# postgresql")}
 
 
-def sample_text(provider: str = "embedded", store: str = "sqlite", *, fleet: bool = False) -> str:
+def sample_text(provider: str = "embedded", store: str = "sqlite") -> str:
     """The sample's region.toml. Raises ``KeyError`` for one that can't be run beside it."""
     lines = resources.files("fencepost.dev").joinpath("sample.toml").read_text().splitlines()
-    name = sample_name(provider, store, fleet=fleet)
+    name = sample_name(provider, store)
     lines = [line.replace('name   = "demo" ', f'name   = "{name}" ') for line in lines]
     if provider != "embedded":
         lines = replaced(lines, "dns", PROVIDERS[provider])
     if store != "sqlite":
         lines = replaced(lines, "store", STORES[store])
-    if fleet:
-        at = lines.index("[[endpoint]]")
-        lines[at:at] = FLEET
     return "\n".join(lines) + "\n"
 
 
-def sample_name(provider: str, store: str, *, fleet: bool = False) -> str:
+def sample_name(provider: str, store: str) -> str:
     """The sample's name: each kind has a folder of its own, so that none takes another's files for its own."""
-    return "-".join(["demo", *stand_ins(provider, store), *(["fleet"] if fleet else [])])
+    return "-".join(["demo", *stand_ins(provider, store)])
 
 
 def stand_ins(provider: str, store: str) -> Collection[str]:
@@ -68,10 +56,10 @@ def stand_ins(provider: str, store: str) -> Collection[str]:
     return [*([provider] if provider != "embedded" else []), *([store] if store != "sqlite" else [])]
 
 
-def fresh_words(words: Collection[str], *, fleet: bool = False) -> str:
+def fresh_words(words: Collection[str]) -> str:
     """What starts the sample with these stand-ins anew, forgetting what an earlier run left."""
     kinds = [f"--{'provider' if word in PROVIDERS else 'store'} {word}" for word in words]
-    return " ".join(("up --fresh", *kinds, *(["--fleet"] if fleet else [])))
+    return " ".join(("up --fresh", *kinds))
 
 
 def write_stand_ins(folder: Path, provider: str, store: str) -> None:

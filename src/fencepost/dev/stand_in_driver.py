@@ -1,7 +1,7 @@
-"""The driver of a sample's hosts: its instances are started and ended by the supervisor, which outlives any agent.
+"""The driver of a sample's hosts: their instances are started and ended by the supervisor, which outlives any agent.
 
 It runs what the region's file says, so far as that is our own stand-in for a target: ``… -m fencepost.dev.target
-{address} {port}``, at the address of its host. Anything else is refused: a sample is no place to run a program.
+{address} {port}``, at an address of its host. Anything else is refused: a sample is no place to run a program.
 """
 
 import asyncio
@@ -12,13 +12,12 @@ from collections.abc import Callable, Collection, Sequence
 
 from fencepost.core.capacity.command import filled
 from fencepost.core.capacity.messages import Instance, NetworkState
-from fencepost.dev.stand_in_hosts import PACKET_BYTES, StandInHost, drain, tell
+from fencepost.dev.stand_in_hosts import PACKET_BYTES, PROGRAM, StandInHost, drain, tell
 from fencepost.ports import Refused, Unavailable
 
 ANSWER_S = 3.0
 POLITE_S = 5.0
 """So long after SIGTERM comes SIGKILL."""
-PROGRAM = ("-m", "fencepost.dev.target")
 
 
 class StandInDriver:
@@ -28,53 +27,50 @@ class StandInDriver:
         self.host = host
         self.port = port
         self.end = end
-        self.attempt = ""
+        self.attempts: set[str] = set()
         self._told: Callable[[str], None] = lambda _: None
         self._answer: asyncio.Future[list[str]] | None = None
-        self._gone = asyncio.Event()
-        self._stopping = False
+        self._stopping: dict[str, asyncio.Event] = {}
         drain(end)
         asyncio.get_running_loop().add_reader(end.fileno(), self._readable)
 
     def on_end(self, told: Callable[[str], None]) -> None:
-        """Have ``told`` called when the instance ends by itself."""
+        """Have ``told`` called when an instance ends by itself."""
         self._told = told
 
     async def running(self) -> Collection[str]:
-        """The attempt that runs, if any. Raises ``Unavailable``."""
-        self.attempt = (await self._ask("running"))[1]
-        self._gone.clear()
-        return (self.attempt,) if self.attempt else ()
+        """The attempts that run. Raises ``Unavailable``."""
+        self.attempts = set((await self._ask("running"))[1:])
+        return tuple(self.attempts)
 
     async def start(self, instance: Instance) -> None:
         """Start it. Raises ``Refused`` for what isn't our stand-in at this host's address, or ``Unavailable``."""
-        command = filled(instance)
-        wanted = (*PROGRAM, self.host.address, str(self.port))
-        if command[1:] != wanted:
+        command, address = filled(instance), instance.address
+        if command[1:] != (*PROGRAM, address, str(self.port)) or address not in self.host.addresses:
             hint = (
                 f'the sample\'s own:  command = ["python3", "{PROGRAM[0]}", "{PROGRAM[1]}", "{{address}}", "{{port}}"]'
             )
             raise Refused("hosts of a sample run stand-ins for its targets only", where=instance.id, hint=hint)
-        answer = await self._ask("start", instance.id)
+        self.attempts.add(instance.id)
+        answer = await self._ask("start", instance.id, address)
         if answer[0] != "started":
+            self.attempts.discard(instance.id)
             raise Refused("the supervisor can't start it", where=instance.id, hint="see what `fencepost up` shows")
-        self._gone.clear()
-        self.attempt = instance.id
 
     async def stop(self, id: str) -> None:  # noqa: A002  the port's word
         """End it, in the end by SIGKILL. Raises ``Unavailable``."""
-        if id != self.attempt:
+        if id not in self.attempts:
             return
-        self._stopping = True
+        gone = self._stopping.setdefault(id, asyncio.Event())
         try:
             for word in ("stop", "kill"):
                 tell(self.end, word, id)
                 with contextlib.suppress(TimeoutError):
                     async with asyncio.timeout(POLITE_S):
-                        await self._gone.wait()
+                        await gone.wait()
                     return
         finally:
-            self._stopping = False
+            self._stopping.pop(id, None)
         raise Unavailable("doesn't end, even by SIGKILL", where=id)
 
     async def network(self, states: Sequence[NetworkState]) -> None:
@@ -86,13 +82,18 @@ class StandInDriver:
         except (OSError, ValueError):
             return
         if said[0] == "ended":
-            if said[1] == self.attempt:
-                self.attempt = ""
-                self._gone.set()
-                if not self._stopping:
-                    self._told(said[1])
+            self._ended(said[1])
         elif self._answer is not None and not self._answer.done():
             self._answer.set_result(said)
+
+    def _ended(self, id_: str) -> None:
+        if id_ not in self.attempts:
+            return
+        self.attempts.discard(id_)
+        if id_ in self._stopping:
+            self._stopping[id_].set()
+        else:
+            self._told(id_)
 
     async def _ask(self, *words: str) -> list[str]:
         self._answer = asyncio.get_running_loop().create_future()

@@ -304,6 +304,7 @@ class Supervisor:
                 "last_exit": child.last_exit or None,
             }
             for child in self.children
+            if child.started or not child.spec.on_call
         }
         stuck = {"pid": self.held[0], "held_s": round(self.held[1], 1)} if self.held is not None else None
         path = self.folder / "processes.json"

@@ -23,7 +23,8 @@ class PlacementSettings(Struct, frozen=True, gc=False):
     stays on its host after nobody waits for it any more: what callers' caches keep. ``again`` and ``longest``: after an
     attempt that ended by itself the next waits that long, doubled each time; one that ran for ``calm`` starts anew.
     ``settle``: what is found down so soon after we began ended with its host, or before anybody looked on: it is tried
-    again at once. ``most``: groups a turn; ``group_most``: instances in one group, since a store takes so many rows at
+    again at once. ``elsewhere``: what ended by itself is tried again on another host, if there is room on one; else where
+    it was, if there is room there. ``most``: groups a turn; ``group_most``: instances in one group, since a store takes so many rows at
     once.
     """
 
@@ -35,6 +36,7 @@ class PlacementSettings(Struct, frozen=True, gc=False):
     longest: Duration = 5 * MINUTE
     calm: Duration = 10 * MINUTE
     settle: Duration = 0
+    elsewhere: bool = True
     most: int = 1000
     group_most: int = 48
 
@@ -47,7 +49,7 @@ class Told(Struct, frozen=True, gc=False):
 
 
 class Strikes(Struct, frozen=True, gc=False):
-    """How often in a row an instance ended by itself, when it may be tried again, and where not, if possible."""
+    """How often in a row an instance ended by itself, when it may be tried again, and where it was."""
 
     count: int
     attempt: int

@@ -257,8 +257,12 @@ class Turn:
 
     def place(self, row: InstanceRow, how: Callable[[InstanceRow, HostRow, str], tuple[HostRow, InstanceRow]]) -> bool:
         """The next attempt at the best host, if there is any room."""
-        strikes = self.all.strikes.get(row.instance)
-        chosen = self.all.room.choose(row.pool, strikes.host if strikes is not None else "")
+        strikes, room = self.all.strikes.get(row.instance), self.all.room
+        where = strikes.host if strikes is not None else ""
+        if self.all.settings.elsewhere or not where:
+            chosen = room.choose(row.pool, avoid=where)
+        else:
+            chosen = room.at(where) or room.choose(row.pool)
         if chosen is None or not self.fits(chosen[0].host):
             return False
         self.draft(*how(row, *chosen))

@@ -92,7 +92,7 @@ class AgentRole:
             log.info("host %s (zone %s) at %s", self.host.host, self.host.zone, place)
             async with asyncio.TaskGroup() as group:
                 if post is not None:
-                    registrar = Registrar(f"host {self.host.host}", post, self.due, self.renewed)
+                    registrar = Registrar(f"host {self.host.host}", post, self.due, self.renewed, self.due_in)
                     group.create_task(registrar.run(self.registered))
                 await self.known.wait()
                 group.create_task(self.agent.run())
@@ -102,11 +102,15 @@ class AgentRole:
 
     def due(self) -> Sequence[Hosted]:
         """This host, if the API must be told of it."""
+        return (self.host,) if self.due_in() <= 0 else ()
+
+    def due_in(self) -> float:
+        """In how many seconds the API must be told of it, if nobody asks meanwhile."""
         renew = self.rhythm.renew
         if self.joined_at is None or renew is None:
-            return (self.host,)
+            return 0.0
         silent = asyncio.get_running_loop().time() - max(self.joined_at, self.agent.checked)
-        return (self.host,) if silent * SECOND > due_after(renew, self.host.host, self.joins) else ()
+        return due_after(renew, self.host.host, self.joins) / SECOND - silent
 
     def registered(self, _: Sequence[Hosted]) -> None:
         """The API knows this host."""
