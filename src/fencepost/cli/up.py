@@ -37,6 +37,8 @@ SampleStore = Literal["sqlite", "postgresql"]
 
 LATE_S = 10.0
 """So long after the start it is said what isn't answered yet."""
+LOOK_UNSEEN_S = 5.0
+"""How often the status is read while no panel shows it: it is what the last line goes by if the API is down then."""
 
 
 def up(
@@ -303,6 +305,7 @@ class Run:
             with screen.losing("a line of the supervisor's"):
                 said = json_text.loads(line)
                 screen.line(up_screen.told(said["at"], said["name"], said["text"]))
+            self.fleet.looked = 0.0
             self.news.set()
         self.ended = True
         screen.line(up_screen.event(time.time_ns(), "supervisor", "ended by itself; its roles end with it"))
@@ -368,11 +371,10 @@ class Run:
                 if news:  # at once, with the processes as they are; the status may take a moment
                     self.draw_panel(screen, offered)
                 await self.look()
-                if screen.drawn:
-                    await asyncio.to_thread(self.fleet.refresh, news=news)
                 self.draw_panel(screen, offered)
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(1.0 if self.ready else 0.3):  # 3.11's wait_for can lose a cancellation
+                pause = LOOK_UNSEEN_S if self.ready and not screen.drawn else 1.0 if self.ready else 0.3
+                async with asyncio.timeout(pause):  # 3.11's wait_for can lose a cancellation
                     await self.news.wait()
 
     def draw_panel(self, screen: Steady, offered: Tries) -> None:
@@ -390,6 +392,8 @@ class Run:
 
         with contextlib.suppress(PortError):
             self.status = await asyncio.to_thread(from_api, self.region, 2_000_000_000)
+        if self.screen.drawn:
+            await asyncio.to_thread(self.fleet.refresh)
 
 
 __all__ = ["Run", "up"]

@@ -101,9 +101,9 @@ class UpFleet:
                     2 * SECOND,
                 )
 
-    def refresh(self, *, news: bool) -> None:
-        """Read again what is old, or may be. Blocks for a moment."""
-        if self.hosts and (news or time.monotonic() - self.looked > LOOK_EACH_S):
+    def refresh(self) -> None:
+        """Read again what is old. Blocks for a moment."""
+        if self.hosts and time.monotonic() - self.looked > LOOK_EACH_S:
             with contextlib.suppress(PortError):
                 self.look()
 
