@@ -51,12 +51,9 @@ from fencepost.roles.loop import Condition
 log = logging.getLogger(__name__)
 
 RELEASE_S = 1.0
-PAUSE_S = 0.002
-"""What arrives within this time is decided about at once: about few hosts, deciding costs more than reading."""
-
-
-PAUSES = 5
-"""And so many times as long, while nothing arrives but renewals."""
+PAUSES_S = (0.002, 0.008)
+"""What arrives within the first of these is decided about at once: about few hosts, deciding costs more than reading.
+Within the second too, while nothing arrives but renewals."""
 
 
 def now() -> Instant:
@@ -143,12 +140,12 @@ class HostManager:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(self.wait_s()):
                     await self.hands.arrived.wait()
-            await self.gather()
+                await self.gather()
 
     async def gather(self) -> None:
         """Wait for what comes soon after; longer where nobody waits for us but renewals, which have time."""
-        for _ in range(PAUSES):
-            await asyncio.sleep(PAUSE_S)
+        for pause_s in PAUSES_S:
+            await asyncio.sleep(pause_s)
             if self.hands.inbox or self.questions.pressing or self.admission.backlog > self.admission.in_flight:
                 return
 
