@@ -383,8 +383,8 @@ class Run:
             known = {name: each["pid"] for name, each in read(self.folder).items()}
             pids = {name: pid if pid and alive(pid) else None for name, pid in known.items()}
             tries = offered if self.ready else None
-            size, fleet = screen.size(), self.fleet.line()
-            screen.panel(up_screen.panel(self.region, self.status, pids, self.began, size, tries, fleet))
+            size, more = screen.size(), (self.fleet.line(), self.fleet.launched(pids))
+            screen.panel(up_screen.panel(self.region, self.status, pids, self.began, size, tries, *more))
 
     async def look(self) -> None:
         """Read the status document from the API."""

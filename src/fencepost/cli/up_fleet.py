@@ -107,6 +107,15 @@ class UpFleet:
             with contextlib.suppress(PortError):
                 self.look()
 
+    def launched(self, pids: Mapping[str, int | None]) -> dict[str, list[tuple[str, int | None]]]:
+        """What runs at addresses that no pool lists, with its pid, by zone."""
+        found: dict[str, list[tuple[str, int | None]]] = {}
+        for host in self.hosts:
+            for name, address in zip(host.processes[1:], host.addresses[1:], strict=True):
+                if pids.get(name):
+                    found.setdefault(host.zone, []).append((address, pids[name]))
+        return found
+
     def line(self) -> str:
         """One line for the panel; "" without a fleet, or before anything is known."""
         if not self.seen[0]:

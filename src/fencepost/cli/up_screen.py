@@ -3,7 +3,7 @@
 import re
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, Protocol
 
 from fencepost.cli.history import event as event_line
@@ -89,17 +89,22 @@ def panel(
     size: tuple[int, int],
     offered: Tries | None = None,
     fleet: str = "",
+    launched: Mapping[str, list[tuple[str, int | None]]] | None = None,
 ) -> list[str]:
     """The panel in rows that fit ``size``: endpoints, pools, zones, attention; and what to try, if there is room.
 
-    ``fleet`` is a line about the sample's hosts, "" for none.
+    ``fleet`` is a line about the sample's hosts, "" for none; ``launched`` what runs on them at other addresses than
+    those listed, by zone.
     """
     columns, most = size
     up = int(time.monotonic() - began)
     tail = f"fenced {status.fenced or 0} · restarts {status.restarts or 0} · up {up // 60}:{up % 60:02d}"
     under = [row for pool in status.pools for row in fitted(pool_line(pool, status), columns)]
     under += fitted(fleet, columns) if fleet else []
-    zones = zone_table(status, targets_by_zone(region, pids), columns)
+    targets = targets_by_zone(region, pids)
+    for zone, more in (launched or {}).items():
+        targets[zone] = [*targets.get(zone, []), *more]
+    zones = zone_table(status, targets, columns)
     under += [row for line in zones for row in fitted(line, columns)]
     for each in [each for each in status.problems if each.needs_person][:2]:
         under += beside(f" {styled('attention', 'red')}  ", f"{each.on}: {each.what}", columns)

@@ -38,7 +38,6 @@ class Tries(Struct):
     first: str | None = None
     pair: tuple[str, str] | None = None
     enactor: str | None = None
-    agent: str | None = None
 
     def lines(self, status: Status, pids: Mapping[str, int | None], columns: int) -> list[str]:
         """The lines as of now, as rows of a terminal. A command that would be cut isn't offered."""
@@ -55,11 +54,8 @@ class Tries(Struct):
             pid = pids.get(self.enactor)
             dies = "an enactor dies, unnoticed"
             rows.append((f"kill -9 {pid}", dies) if pid else (f"({self.enactor} is down)", "started again at once"))
-        if self.agent is not None:
-            pid = pids.get(self.agent)
-            serves = "an agent dies, its instance serves on"
-            rows.append((f"kill -9 {pid}", serves) if pid else (f"({self.agent} is down)", "started again at once"))
-            rows.append((f"{command()} fleet instances", "which host runs what"))
+        if "agents" in pids:
+            rows.append((f"{command()} fleet instances", "which host runs which target"))
         if not by_api(self.region.dns):
             rows.append((f"{command()} dev wipe {endpoint}", "the record empties and heals"))
         found = laid_out([row for row in rows if len(row[0]) < columns], columns)
@@ -72,10 +68,8 @@ class Tries(Struct):
         enactors = [name for name in sorted(pids) if name.startswith("enactor/")]
         if self.enactor is None and enactors:
             self.enactor = enactors[len(enactors) // 2]
-        agents = [name for name in sorted(pids) if name.startswith("agent/")]
-        if self.agent not in pids:
-            self.agent = agents[len(agents) // 2] if agents else None
-        targets = [name for name in sorted(pids) if name.startswith("target/")]
+        listed = {f"target/{target.address}" for pool in self.region.pools for target in pool.targets}
+        targets = [name for name in sorted(pids) if name in listed]
         if self.first is None and len(targets) >= TARGETS_LEAST:
             self.first = targets[len(targets) // 2 - 1]
             self.pair = (targets[-2], targets[0])
