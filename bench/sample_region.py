@@ -4,9 +4,9 @@ memory.
     python -m bench.sample_region [seconds]
 
 The sample's own file with other ports, in a new folder. CPU and memory are of every process that `fencepost up`
-keeps, the supervisor and the screen with them; the six stand-in targets, launched on six hosts, are counted apart. Memory
-is the sum of PSS: what several processes share counts once. Then `fencepost --help` and `fencepost status`, seven starts
-each.
+keeps, the supervisor, the screen and the six hosts' agents with them; the six stand-in targets are counted apart.
+Memory is the sum of PSS: what several processes share counts once. Then `fencepost --help` and `fencepost status`,
+seven starts each.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""What a sample's hosts are made of: their agents, all in one process, and instances that the supervisor has on call."""
+"""What a sample's hosts are made of: their agents, all in one process, and what the supervisor has on call for them."""
 
 import asyncio
 from collections.abc import Callable, Coroutine

@@ -7,9 +7,9 @@ Whoever kills the supervisor kills the whole sample: that is the power failure o
 
 A host has a second address, so that something can be launched beside what the sample launches by itself.
 
-What is said, one JSON array a packet: ``["running"]``, ``["start", ID, ADDRESS]``, ``["stop", ID]`` and ``["kill",
-ID]``; answered by ``["running", ID ...]``, ``["started", ID]`` or ``["refused", ID]``, and ``["ended", ID]``, which also
-comes unasked. As soon as every host runs something, the supervisor starts what waited for that: checkers, which would
+What is said, one JSON array a packet: ``["running"]``, ``["start", ID, ADDRESS]``, ``["stop", ID]``, ``["kill", ID]``;
+answered by ``["running", ID ...]``, ``["started", ID]`` or ``["refused", ID]``, and ``["ended", ID]``, which also comes
+unasked. As soon as every host runs something, the supervisor starts what waited for that: checkers, which would
 find targets dead that are yet to come.
 """
 

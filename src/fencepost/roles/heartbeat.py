@@ -13,7 +13,7 @@ from fencepost.roles.loop import Condition
 log = logging.getLogger(__name__)
 
 EVERY_S = 5.0
-"""Counted from the hour, so that a region's signs of life fall together: each role wakes at every change of the store."""
+"""Counted from the hour, so that a region's signs of life fall together: every change of the store wakes each role."""
 REST_S = 0.25
 """A change of condition is told at once, but no two signs of life come closer together than this."""
 

@@ -1,9 +1,10 @@
 """Wakes whoever waits for a change: a thread with a connection of its own, which looks when the log was written to.
 
 The kernel tells of that (:mod:`.log_writes`); where it can't, the thread looks each 100 ms. Never more often, however
-much is written. Mostly the header of the log's index tells: every commit changes it. Where it can't be read, SQLite tells a connection
-whether another one has committed since it last looked (``PRAGMA data_version``, 6 µs). The connection is not the one
-that writes, so this process's own writes are noticed too. It has a thread of its own since even this may block: for
+much is written. Mostly the header of the log's index tells: every commit changes it. Where it can't be read, SQLite
+tells a connection whether another one has committed since it last looked (``PRAGMA data_version``, 6 µs). The
+connection is not the one that writes, so this process's own writes are noticed too. It has a thread of its own since
+even this may block: for
 instance while a process is stopped amid recovering the log.
 
 Most commits are signs of life and reports, and most waiters only care for plans and inputs; so after a commit the head

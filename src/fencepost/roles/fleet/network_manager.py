@@ -58,8 +58,8 @@ FIRST_RATE = 500.0
 """States a second that are taken for the drain rate before it was measured; one manager on SQLite carried 1,000."""
 AGAIN_FIRST = 50 * MILLISECOND
 AGAIN = SECOND
-"""A host that answered and still owes something (its lease's manager has to write first) is asked again after the first,
-each time after twice as long, up to the second."""
+"""A host that answered and still owes something (its lease's manager has to write first) is asked again: after the
+first of these, then each time after twice as long, up to the second."""
 SPENT_FOR = MINUTE
 """Rows of attempts that are in no host's set for so long are deleted."""
 SPENT_MOST = 500
