@@ -91,7 +91,8 @@ def held(number: int, place: str, life: str) -> HostRow:
     """A host that holds its lease, with nothing on it."""
     name, drawn = f"host-{number:07}.eu1.example", 2**62 + number
     born = (2**61 + number, 2**60 + number)
-    return HostRow(name, "abc"[number % 3], place, 4, (), 17, drawn, "held", life, *born, reported=True)
+    addresses = tuple(f"10.{number >> 14 & 255}.{number >> 6 & 255}.{(number & 63) * 4 + each}" for each in range(4))
+    return HostRow(name, "abc"[number % 3], place, 4, addresses, 17, drawn, "held", life, *born, reported=True)
 
 
 # Hosts.
@@ -293,13 +294,14 @@ class Deciding:
         leases.hosts.ends[:] = due - self.renew + settings.lease
         self.admission.renew(ids, due, leases.hosts.ends)
         self.epoch = leases.owner.epoch
+        self.same, self.one, self.none, self.false = words, ones, ones * 0, false
 
     def answer(self, ids: Any) -> None:
         """These hosts answer: as their rows say."""
         count = len(ids)
-        same, one, none = np.ones(count, np.uint64), np.ones(count, np.int64), np.zeros(count, np.int64)
-        stamp, epoch = one * self.now, one * self.epoch
-        self.event = Answered(ids, epoch, one, same, same, stamp, same, none, np.zeros(count, np.bool_))
+        same, one, none, false = self.same[:count], self.one[:count], self.none[:count], self.false[:count]
+        stamp, epoch = np.full(count, self.now), np.full(count, self.epoch)
+        self.event = Answered(ids, epoch, one, same, same, stamp, same, none, false)
 
     def round(self) -> int:
         """One turn: who is next, and what their answers are worth."""

@@ -88,6 +88,8 @@ def test_without_one_key_and_token_lie_in_its_folder(tmp_path: Path) -> None:
         ({"listen": "localhost:7700"}, "no address with a port"),
         ({"listen": "127.0.0.1:99999"}, "no address with a port"),
         ({"address": ("here",)}, "is no address"),
+        ({"address": ("192.0.2.1", "192.0.2.1")}, "--address 192.0.2.1 is given twice"),
+        ({"address": ("2001:db8::1,2001:DB8:0::1",)}, "--address 2001:db8::1 is given twice"),
     ],
 )
 def test_nonsense_is_refused_with_what_to_do(tmp_path: Path, change: dict[str, object], what: str) -> None:

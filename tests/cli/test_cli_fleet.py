@@ -171,11 +171,16 @@ def test_waiting_ends_when_all_are_ready_or_says_what_is_missing(api: FleetRegio
     (row,) = api.instances().values()
     there, placed = attempts.placed(row, api.held("h1"), "192.0.2.10")
     api.put(there, placed, NetworkRow(placed.id, "h1", 3, "d", 1, "{}", (3, "d", 6, api.life)))
-    done = api.call("fleet", "launch", "web", "--key", "k1", "--wait")
-    assert done.returncode == 0
-    assert re.sub(r"after [\d.]+ m?s", "after T", told(done.stdout)) == (
-        "1 instance of web ready after T\n  web-NAME  192.0.2.10:8080  at h1 (zone a)\n"
+    done = api.call("fleet", "launch", "web", "--key", "k1", "--wait", "--timeout", "1s")
+    assert (done.returncode, told(done.stderr)) == (
+        3,
+        "error: pool web: 1 of 1 ready, not yet in DNS: 192.0.2.10\n"
+        "  try      fencepost explain 192.0.2.10    says what it waits for; it isn't given up\n",
     )
+    api.put(structs.replace(placed, ends=3, why="web-1.3 ended by itself on h1: exit code 1: no port"))
+    done = api.call("fleet", "launch", "web", "--key", "k1", "--wait")
+    assert done.returncode == 1
+    assert "ended by itself 3 times in a row; the last: web-1.3 ended by itself on h1: exit code 1" in done.stderr
     api.put(structs.replace(placed, state="ended", why="terminated"))
     done = api.call("fleet", "launch", "web", "--key", "k1", "--wait")
     assert (done.returncode, told(done.stderr)) == (1, "error: pool web: web-NAME is ended: terminated\n")
@@ -184,12 +189,18 @@ def test_waiting_ends_when_all_are_ready_or_says_what_is_missing(api: FleetRegio
 def test_words_about_hosts_are_said_and_taken_back(region: FleetRegion) -> None:
     """Also with the API down; the effect is said first, and resume ends any of them."""
     fill(region)
-    done = region.call("fleet", "cordon", "h1", "--reason", "disk swap")
+    done = region.call("fleet", "cordon", "h1")
+    assert (done.returncode, done.stdout, done.stderr) == (
+        2,
+        "",
+        "1 instance there: it goes on\nerror: Do it? Nobody is there to say yes\n  try      add --yes\n",
+    )
+    done = region.call("fleet", "cordon", "h1", "--reason", "disk swap", "--yes")
     assert (done.returncode, done.stdout) == (
         0,
         "h1 is cordoned: nothing more is placed there\n  back     fencepost resume h1\n",
     )
-    done = region.call("fleet", "drain", "h1")
+    done = region.call("fleet", "drain", "h1", "--yes")
     assert done.stderr == (
         "h1: this replaces its cordon\n1 instance to start elsewhere; room for 0 there; 1 stays until there is more\n"
     )
@@ -201,16 +212,51 @@ def test_words_about_hosts_are_said_and_taken_back(region: FleetRegion) -> None:
     assert " h1    a     held     1 of 4  drain " in region.call("fleet", "hosts").stdout
     done = region.call("resume", "h1")
     assert (done.returncode, done.stdout, done.stderr) == (0, "h1: the drain is over\n", "ends  drain of host h1\n")
-    assert region.json("fleet", "drain", "h3", "--gone") == (0, {"done": "gone", "on": ["h3"]})
+    assert region.json("fleet", "drain", "h3", "--gone", "--yes") == (0, {"done": "gone", "on": ["h3"]})
     history = region.call("history", "--only", "operator").stdout
     for said in ("fleet: cordon 1; reason: disk swap", "fleet: drain 1", "fleet: drain ended", "fleet: gone 1"):
         assert said in history
 
 
+def test_a_second_drain_says_what_is_left_to_move(region: FleetRegion) -> None:
+    """What has its next attempt elsewhere already isn't to start there once more."""
+    fill(region)
+    region.call("fleet", "drain", "h1", "--yes")
+    row = region.instances()["web-aaaa2222"]
+    there, moved = attempts.moved(row, region.held("h4"), "10.4.0.1")
+    region.put(there, moved)
+    done = region.call("fleet", "drain", "h1", "--yes")
+    assert done.stderr == (
+        "h1: so it is already\n"
+        "1 instance started elsewhere already, and still to be stopped there\n"
+        "nothing else runs there\n"
+    )
+
+
+def test_a_host_is_forgotten_once_nothing_can_run_there(region: FleetRegion) -> None:
+    """A list that names machines long gone hides those that are missing today."""
+    fill(region)
+    done = region.call("fleet", "forget", "h1", "--yes")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "h1 holds its lease and runs 1 instance" in done.stderr
+    assert "fencepost fleet drain h1" in done.stderr
+    assert region.call("fleet", "forget", "h3").returncode == 2
+    done = region.call("fleet", "forget", "h3", "--reason", "scrapped", "--yes")
+    assert (done.returncode, done.stdout) == (
+        0,
+        "h3 is forgotten; it is known again once an agent of that name registers\n",
+    )
+    assert " h3 " not in region.call("fleet", "hosts").stdout
+    assert "there is no host h3" in region.call("fleet", "drain", "h3", "--yes").stderr
+    assert "fleet: forget 1; reason: scrapped" in region.call("history", "--only", "operator").stdout
+
+
 def test_terminate_says_what_it_ends(region: FleetRegion) -> None:
     """And once more, what has ended."""
     fill(region)
-    done = region.call("fleet", "terminate", "web-aaaa2222", "web-bbbb3333", "web-cccc4444")
+    names = ("web-aaaa2222", "web-bbbb3333", "web-cccc4444")
+    assert region.call("fleet", "terminate", *names).returncode == 2
+    done = region.call("fleet", "terminate", *names, "--yes")
     assert (done.returncode, done.stdout) == (
         0,
         "web-aaaa2222 is ending\nweb-bbbb3333 is ending\nweb-cccc4444 has ended\n",
@@ -229,6 +275,8 @@ def test_terminate_says_what_it_ends(region: FleetRegion) -> None:
         (("terminate", "web-aaaa2223"), 1, "did you mean web-aaaa2222?"),
         (("drain",), 2, "drain takes hosts"),
         (("cordon",), 2, "cordon takes hosts"),
+        (("forget",), 2, "forget takes hosts"),
+        (("forget", "h9"), 1, "there is no host h9"),
         (("terminate",), 2, "terminate takes instances"),
         (("hots",), 2, "fencepost fleet hosts"),
         (("launch", "web", "--cuont", "2"), 2, "fencepost fleet launch --help"),

@@ -55,6 +55,22 @@ def test_a_shard_is_one_line_and_numbers_for_programs() -> None:
     assert shard_lines(compose(facts())) == []
 
 
+def test_a_crash_loop_says_what_ended_how_often_and_why() -> None:
+    """A pool of one whose command fails is red for that, not for the address that a limit keeps."""
+    why = "web-1.4 ended by itself on h1: couldn't be started: /bin/wbe: No such file or directory"
+    row = CheckpointRow("1", "m", NOW, (), (), (), {**COUNTS, "looping": 2})
+    row = structs.replace(row, loops=(("web-1", "web", 4, why), ("web-2", "web", 3, "other")))
+    known = FleetFacts("1", {1: ShardRow(1, 1, "m", 3, open="1")}, {1: row}, CALIBRATED)
+    status = compose(facts(region=fleet(), store=stored(fleet=known)))
+    (found,) = [each for each in status.problems if each.id == "crash-loop"]
+    assert found.needs_person
+    assert found.on == "web"
+    assert found.what.startswith(
+        f"web-1 ended by itself 4 times in a row, as has 1 other of the pool; the last: {why}; it is tried again"
+    )
+    assert found.try_ == "fencepost fleet instances --pool web"
+
+
 def test_what_was_never_measured_is_said_with_the_line_that_does() -> None:
     """Else nobody would know that a number that hurts nobody stands in for it."""
     assert shard_lines(told({}, calibration=None))[-1].split("  ")[1:3] == [

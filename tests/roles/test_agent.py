@@ -74,6 +74,10 @@ class Hands:
         if self.unavailable:
             raise Unavailable(f"no room for {len(states)}")
 
+    def cause(self, id: str) -> str:  # noqa: A002  the port's word
+        """Made up."""
+        return f"exit code 3: {id} has no port"
+
     def on_end(self, told: Callable[[str], None]) -> None:
         """Keep whom to tell."""
         self.ended = told
@@ -119,6 +123,18 @@ class Scene:
         self.agent.told(message, said.append)
         await asyncio.sleep(0.05)
         return not said
+
+
+def test_why_it_ended_is_told_with_it(tmp_path: Path) -> None:
+    """The driver knows, or the agent itself where it couldn't start it; people read it, and no rule does."""
+
+    async def play(scene: Scene) -> None:
+        await scene.ask(await scene.order(1, "web-1.1"))
+        scene.hands.ended("web-1.1")
+        await scene.until_down("web-1.1")
+        assert (await scene.check()).causes == ("exit code 3: web-1.1 has no port",)
+
+    played(tmp_path, play)
 
 
 def played(folder: Path, play: Callable[[Scene], Awaitable[None]]) -> None:

@@ -78,15 +78,75 @@ def test_hosts_make_themselves_known_and_keep_their_leases() -> None:
         assert (status, body) == (200, {"renew_s": 10.0, "shards": 1, "changed": 1})
         row = (await api.store.prove(1, [("host", "h1")])).rows[0]
         assert row is not None
-        assert row.row == HostRow("h1", "a", "192.0.2.1:7700", 2, ("192.0.2.10", "192.0.2.11"))
+        assert row.row == HostRow("h1", "a", "192.0.2.1:7700", 2, ("192.0.2.10", "192.0.2.11"), since=api.now)
         leased = structs.replace(held("h1"), word="cordon")
         await api.put(leased)
-        assert (await api.call("/v1/fleet/hosts", {"hosts": [HOST]}))[1]["changed"] == 1
+        moved = {**HOST, "incarnation": leased.incarnation}
+        assert (await api.call("/v1/fleet/hosts", {"hosts": [moved]}))[1]["changed"] == 1
         assert (await api.call("/v1/fleet/hosts", {"hosts": [HOST]}))[1]["changed"] == 0
         row = (await api.store.prove(1, [("host", "h1")])).rows[0]
         assert row is not None
-        wanted = structs.replace(leased, at=HOST["at"], room=2, addresses=("192.0.2.10", "192.0.2.11"))
+        given = ("192.0.2.10", "192.0.2.11")
+        wanted = structs.replace(leased, at=HOST["at"], room=2, addresses=given, since=api.now)
         assert row.row == wanted
+
+    asked(work)
+
+
+def test_a_second_agent_under_a_live_hosts_name_is_refused() -> None:
+    """Its manager would ask the second one, which has no memory, take what runs on the first for lost, and start it
+    again beside it."""
+
+    async def work(api: Asked) -> None:
+        row = structs.replace(held("h1"), since=api.now - 60 * SECOND)
+        await api.open(row)
+        noted = CheckpointRow("1/000000", "m1", api.now - 2 * SECOND, ("h1",), (1,))
+        await api.put(noted)
+        for other in (HOST, {**HOST, "incarnation": 77}):
+            status, body, headers = await api.call("/v1/fleet/hosts", {"hosts": [other]})
+            assert (status, headers["retry-after"]) == (409, "30")
+            what = body["error"]["what"]
+            assert what.startswith("h1 is the name of the host at 127.0.0.1:9 since ")
+            assert what.endswith(", which answers")
+            assert "--host" in body["error"]["hint"]
+            assert "silent for a lease (30 s)" in body["error"]["hint"]
+        assert (await api.store.prove(1, [("host", "h1")])).rows[0].row == row  # type: ignore[union-attr]
+        # A note is written each ten seconds or so: that it is old says nothing of a host that wasn't silent in it.
+        await api.put(structs.replace(noted, ages=(29,)))
+        assert (await api.call("/v1/fleet/hosts", {"hosts": [HOST]}))[0] == 409
+        await api.put(structs.replace(noted, ages=(29,), silent=(0,)))
+        assert (await api.call("/v1/fleet/hosts", {"hosts": [HOST]}))[0] == 200
+
+    asked(work)
+
+
+def test_a_forgotten_host_is_known_again_when_its_agent_registers() -> None:
+    """It is refused while its lease is held, or what it may run isn't known; what registers again begins anew."""
+
+    async def work(api: Asked) -> None:
+        there, _ = attempts.placed(InstanceRow("web-1", "web"), held("h2", life="life-0"), "192.0.2.9")
+        lapsed = structs.replace(held("h1"), lease="lapsed", word="drain")
+        await api.open(lapsed, there, held("h3"))
+        for name, why in (("h2", "may run 1 instance: its lease is unknown"), ("h3", "holds its lease")):
+            status, body, _ = await api.call("/v1/fleet/forget", {"names": [name]})
+            assert (status, body["error"]["what"]) == (422, f"{name} {why}")
+        assert (await api.call("/v1/fleet/forget", {"names": ["h4"]}))[0] == 404
+        assert (await api.call("/v1/fleet/forget", {"names": ["h1"]}))[:2] == (202, {"hosts": ["h1"]})
+        assert [each["host"] for each in (await api.call("/v1/fleet/hosts"))[1]["hosts"]] == ["h2", "h3"]
+        assert (await api.call("/v1/fleet/hosts", {"hosts": [HOST]}))[1]["changed"] == 1
+        found = (await api.call("/v1/fleet/hosts"))[1]["hosts"][0]
+        assert (found["host"], found["word"], found["lease"]) == ("h1", "", "lapsed")
+
+    asked(work)
+
+
+@pytest.mark.parametrize("fields", [{"lease": "lapsed"}, {"lease": "none"}, {"life": "life-0"}])
+def test_a_host_whose_lease_isnt_held_may_come_back_from_elsewhere_with_nothing(fields: dict[str, Any]) -> None:
+    """Its machine was replaced: what ran there is over, or nothing is known of it."""
+
+    async def work(api: Asked) -> None:
+        await api.open(structs.replace(held("h1"), **fields))
+        assert (await api.call("/v1/fleet/hosts", {"hosts": [HOST]}))[1]["changed"] == 1
 
     asked(work)
 

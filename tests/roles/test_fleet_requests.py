@@ -148,6 +148,23 @@ def test_without_room_it_is_insufficient_capacity() -> None:
     asked(work)
 
 
+def test_what_is_short_is_said_addresses_or_places() -> None:
+    """A host with places and no address to give is no room: more such hosts wouldn't help, more addresses would."""
+
+    async def work(api: Asked) -> None:
+        await api.open(
+            structs.replace(held("h1", room=3), addresses=("192.0.2.9",)), structs.replace(held("h2"), addresses=())
+        )
+        status, body, _ = await api.call("/v1/fleet/launch", {"pool": "web", "count": 2})
+        assert (status, body["error"]["kind"]) == (503, "insufficient capacity")
+        assert body["error"]["what"] == (
+            "insufficient capacity: room for 1 (7 places, and addresses for 1: addresses are short), and 2 asked for"
+        )
+        assert "give agents more addresses (--address)" in body["error"]["hint"]
+
+    asked(work)
+
+
 def test_without_a_store_it_is_unavailable_and_nothing_else() -> None:
     """Nothing is known, so nothing is said of capacity or limits."""
 

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from msgspec import structs
 
-from fencepost.core.admission import Admission
 from fencepost.core.capacity.fleet_store import Change, Versioned
 from fencepost.core.capacity.lease_calls import HostsRead, ShardRead, ShardWritten, Tick, lease_settings
 from fencepost.core.capacity.messages import Answer
@@ -60,14 +59,14 @@ def owning(store: FleetStorePort, count: int, expect: int = 0) -> HostManager:
     leases.on(ShardRead("life-1", None), at)
     leases.on(ShardRead("life-1", None), at)
     leases.on(ShardWritten(row), at)
-    manager.hands.life, manager.hands.epoch = "life-1", 1
+    manager.core.book.life, manager.core.book.epoch = "life-1", 1
     for place, each in enumerate(rows_of(count)):
         manager.hands.table.put(Versioned(each, place + 1))
     facts = manager.hands.table.facts(range(count), "life-1")
     leases.on(HostsRead("life-1", count, facts), at)
     leases.hosts.seen[:] = at
     leases.hosts.fresh[:] = True
-    manager.admission = Admission(admission, count)
+    manager.admission.grow(count)
     return manager
 
 
@@ -137,7 +136,7 @@ def test_who_is_waited_for_are_the_hosts_that_are_named() -> None:
         manager.lists(frozenset(("h0000", "h0001", "new")))
         assert manager.leases.settings.expect == 4
         manager.hands.table.put(Versioned(HostRow("new", "a", "127.0.0.1:9"), 9))
-        manager.expect()
+        manager.core.expect()
         assert manager.leases.settings.expect == 4 == len(manager.hands.table)
         manager.lists(frozenset())
         assert manager.leases.settings.expect == 0

@@ -5,11 +5,14 @@ import itertools
 from pathlib import Path
 
 import msgspec
+from hypothesis import given
+from hypothesis import strategies as st
 from msgspec import structs
 
 from fencepost.assembly.checkers import checker_settings
 from fencepost.core.capacity import attempts
 from fencepost.core.capacity.fleet_store import Change
+from fencepost.core.capacity.messages import Instance, InstanceSet
 from fencepost.core.capacity.rows import FleetRow, HostRow, InstanceRow, NetworkRow
 from fencepost.core.instant import SECOND, Duration
 from fencepost.core.traffic.membership import Membership, State
@@ -145,5 +148,26 @@ def test_the_rows_as_read_last_stand_while_the_fleets_store_is_away_or_new() -> 
         row = await membership(store)
         assert [each.source for each in row.members] == ["web-a.1"]
         assert row.revision == 7
+
+    asyncio.run(go())
+
+
+@given(st.lists(st.tuples(st.integers(1, 3), st.sets(st.integers(1, 5))), max_size=12), st.sets(st.integers(1, 5)))
+def test_where_an_attempt_is_is_known_as_if_all_hosts_were_looked_through(
+    story: list[tuple[int, set[int]]], asked: set[int]
+) -> None:
+    """Looking through 100,000 hosts each second for one former member is what makes a balancer late."""
+
+    async def go() -> None:
+        rows = ReferenceRows("1")
+        serving, holds = ServingRows(ReferenceFleet(rows, pause)), dict[int, set[int]]()
+        for number, ids in story:
+            elsewhere = set[int]().union(*(those for host, those in holds.items() if host != number))
+            holds[number] = ids - elsewhere  # an attempt is in one host's set at a time
+            instances = tuple(Instance(f"web-{each}.1") for each in sorted(holds[number]))
+            put(rows, HostRow(f"h{number}", "a", "h:1", set=InstanceSet(number, instances)))
+            found = await serving.read()
+            wanted = {f"web-{each}.1" for each in asked}
+            assert found.holder(wanted) == structs.replace(found, holders=None).holder(wanted)
 
     asyncio.run(go())

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from fencepost.core.traffic import limits
 from fencepost.core.traffic.membership import Member, Rule, State
 from fencepost.settings import judge
+from fencepost.settings.core_settings import safety_settings
 from fencepost.settings.meaning import Scale
 from fencepost.settings.schema import Region, Safety, Target
 from fencepost.settings.units import Rate
@@ -193,6 +194,18 @@ def test_unequal_weights_are_said() -> None:
     """A count of targets is then a weight in disguise."""
     source = text(THREE).replace("'10.0.1.2'", '{ addr = "10.0.1.2", weight = 7 }')
     assert "one counts as its weight by the mean 2;" in judge(source, "region.toml", {}).meaning[0]
+
+
+def test_how_old_a_target_must_be_is_the_files_word_and_a_pools_own_before_it() -> None:
+    """Twenty seconds of a service's start are known to its owner; two zones' word is enough after three times that."""
+    plain, own = "", "[pool.web.safety]\nready_age = '1m'\n"
+    given = HEAD + "[safety]\nready_age = '5s'\n"
+    found = [
+        safety_settings(region(text(THREE, head=head, pool=pool)).pools[0].safety)
+        for head, pool in ((HEAD, plain), (given, plain), (given, own))
+    ]
+    ages = [(each.ready_age_ns // 10**9, each.ready_wait_ns // 10**9) for each in found]
+    assert ages == [(30, 90), (5, 90), (60, 180)]
 
 
 @given(

@@ -140,3 +140,13 @@ def test_the_closing_line_says_what_keeps_running() -> None:
     )
     assert closing(one) == "1 mistake. Nothing was started."
     assert str(one[0]) == "region.toml:14: x"
+
+
+def test_the_first_file_shows_a_fleet_that_only_wants_its_comment_signs_removed() -> None:
+    """Nobody should have to find out from elsewhere that targets can be launched, or by what heading."""
+    head, commented = INITIAL.split("# [fleet]")
+    lines = ("# [fleet]" + commented).splitlines()
+    both = judge(head + "\n".join(line.removeprefix("# ") for line in lines), "region.toml", {}).region
+    assert both is not None
+    assert both.fleet is not None
+    assert [pool.launch is not None for pool in both.pools] == [False, True]

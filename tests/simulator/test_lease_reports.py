@@ -13,6 +13,7 @@ from fencepost.core.admission import Admission, AdmissionSettings, next_renewal,
 from fencepost.core.capacity.fleet_store import Change, Claim
 from fencepost.core.capacity.host import Host, HostMemory, HostSettings, Reply, Started, Told
 from fencepost.core.capacity.host_lease import HostLeases
+from fencepost.core.capacity.host_table import HostTable
 from fencepost.core.capacity.lease_calls import HostsRead, ShardRead, ShardWritten, lease_settings
 from fencepost.core.capacity.messages import Check, Instance, InstanceSet, Newer, Order
 from fencepost.core.capacity.rows import CalibrationRow, HostRow, ShardRow
@@ -21,7 +22,6 @@ from fencepost.core.capacity.token import Token
 from fencepost.core.instant import HOUR, MILLISECOND, MINUTE, SECOND, Duration
 from fencepost.roles.fleet.calibrated import settings_from
 from fencepost.simulator.fleet.simulate import RENEW, FleetSimulation
-from fencepost.simulator.fleet.table import Table
 from fencepost.simulator.scenarios import SCENARIOS
 from fencepost.simulator.schedule import Upset
 from fencepost.simulator.walked import Walked
@@ -125,7 +125,7 @@ def test_kubernetes_47671_a_taker_has_another_duration_configured() -> None:
     leases = HostLeases(owner.settings)
     leases.owner = owner
     leases.on(ShardWritten(structs.replace(row, owner="short", epoch=2)), MINUTE)
-    facts = Table().facts((), "life")
+    facts = HostTable().facts((), "life")
     leases.on(HostsRead("life", 1, facts), MINUTE)
     assert leases.hosts.ends.tolist() == [MINUTE + LEASE]
     host = Host(HostSettings("h", fresh_for=30 * SECOND))

@@ -167,4 +167,10 @@ class Asked:
 
 def held(name: str, zone: str = "a", room: int = 4, life: str = "life-1") -> HostRow:
     """A host that instances may be placed at."""
-    return HostRow(name, zone, "127.0.0.1:9", room, (), 1, 7, "held", life, 5, 6, reported=True)
+    return HostRow(name, zone, "127.0.0.1:9", room, given(name, room), 1, 7, "held", life, 5, 6, reported=True)
+
+
+def given(name: str, room: int) -> tuple[str, ...]:
+    """As many addresses as there is room, other ones for each of the hosts h1, h2 …."""
+    number = int(name[1:]) if name[1:].isdigit() else 0
+    return tuple(f"10.{number}.{place // 250}.{place % 250 + 1}" for place in range(room))

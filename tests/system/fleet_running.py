@@ -85,7 +85,9 @@ class FleetRegion:
 
     def held(self, name: str, zone: str = "a", room: int = 4) -> HostRow:
         """A host that instances may be placed at."""
-        return HostRow(name, zone, "192.0.2.1:7700", room, (), 1, 7, "held", self.life, 5, 6, reported=True)
+        return HostRow(
+            name, zone, "192.0.2.1:7700", room, given(name, room), 1, 7, "held", self.life, 5, 6, reported=True
+        )
 
     def instances(self) -> dict[str, InstanceRow]:
         """All instances' rows."""
@@ -128,3 +130,9 @@ class FleetRegion:
         finally:
             loop.call_soon_threadsafe(task.cancel)
             thread.join(20)
+
+
+def given(name: str, room: int) -> tuple[str, ...]:
+    """As many addresses as there is room, other ones for each of the hosts h1, h2 …."""
+    number = int(name[1:]) if name[1:].isdigit() else 0
+    return tuple(f"10.{number}.{place // 250}.{place % 250 + 1}" for place in range(room))

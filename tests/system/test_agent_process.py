@@ -170,7 +170,22 @@ def test_what_cant_be_started_is_down(agent: AgentProcess) -> None:
     """No such program, and no way out of the agent's folder by a name."""
     agent.order(1, "web-1.1", "../web-2.1", command=("/nowhere/at/all",))
     until(lambda: set(agent.check().down) == {"web-1.1", "../web-2.1"})
+    found = agent.check()
+    why = dict(zip(found.down, found.causes, strict=True))
+    assert why["web-1.1"] == "couldn't be started: /nowhere/at/all: No such file or directory"
+    assert "is no name for an attempt" in why["../web-2.1"]
     assert not (agent.folder / "web-2.1").exists()
+
+
+def test_how_it_ended_is_told_with_the_last_line_of_its_log(agent: AgentProcess) -> None:
+    """Whoever looks at the fleet hasn't the host's log; nor are a terminal's commands in it to reach his."""
+    script = "import sys; print('begun'); sys.exit('no ' + chr(27) + '[31mport' + chr(10))"
+    agent.order(1, "web-1.1", command=(sys.executable, "-c", script))
+    found = until(lambda: seen if (seen := agent.check()).down else None)
+    assert found.causes == ("exit code 1: no  [31mport",)
+    agent.end()
+    agent.start()
+    assert agent.check().causes == ("exit code unknown: no  [31mport",)
 
 
 def test_whoever_ignores_sigterm_is_killed_and_checks_are_answered_meanwhile(agent: AgentProcess) -> None:
@@ -216,6 +231,7 @@ def test_a_host_that_nobody_asks_registers_again(tmp_path: Path) -> None:
         agent.start()
         until(lambda: len(api.bodies) >= 3)
         path, body = api.bodies[0]
+        assert body["hosts"][0].pop("incarnation") == 0  # its memory is made once the API has said R
         at = f"127.0.0.1:{agent.port}"
         assert (path, body) == ("/v1/fleet/hosts", {"hosts": [{**HOST, "at": at}]})
         assert all(after - before >= 1.0 for before, after in pairwise(api.times)), "two renewals at least"

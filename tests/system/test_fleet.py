@@ -60,11 +60,11 @@ def test_a_launch_without_room_is_refused_and_a_cordoned_host_takes_nothing(regi
     free = next(host for host, row in (region.hosts_rows() or {}).items() if not row.set.instances)
     said = json.loads(region.fencepost("fleet", "launch", "web", "--count", "9", "--json", ok=(3,)))
     assert "insufficient capacity" in said["error"]["what"]
-    region.fencepost("fleet", "cordon", free)
+    region.fencepost("fleet", "cordon", free, "--yes")
     (name,) = region.launch(1, wait=True)
     assert where(region, name)[1] != free
     region.fencepost("resume", free)
-    region.fencepost("fleet", "terminate", name)
+    region.fencepost("fleet", "terminate", name, "--yes")
     region.settled()
     assert region.instances()[name].state == "ended"
 
@@ -78,7 +78,7 @@ def test_a_drained_host_is_left_make_before_break(region: FleetRegion) -> None:
     old, host, address = where(region, name)
     region.slow.touch()
     with Witness(region) as witness:
-        region.fencepost("fleet", "drain", host)
+        region.fencepost("fleet", "drain", host, "--yes")
         region.until(lambda: where(region, name)[0] in region.running().keys() - {old}, 20, "it runs elsewhere too")
         new, _, elsewhere = where(region, name)
         time.sleep(linger_of(region.region) / SECOND + 1)
@@ -165,7 +165,7 @@ def test_whoever_is_killed_nothing_starts_twice_and_all_agree_in_the_end(region:
         for _ in range(5):
             (name,) = region.launch(1, timeout="30s")
             trouble.once()
-            region.fencepost("fleet", "terminate", name)
+            region.fencepost("fleet", "terminate", name, "--yes")
             trouble.once()
             ended.add(name)
         region.settled(60)

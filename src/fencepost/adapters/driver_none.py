@@ -29,5 +29,9 @@ class NoDriver:
     async def network(self, states: Sequence[NetworkState]) -> None:
         """Nothing needs them."""
 
+    def cause(self, id: str) -> str:  # noqa: A002, ARG002  the port's words
+        """Nothing is known of it."""
+        return ""
+
     def on_end(self, told: Callable[[str], None]) -> None:
         """Nothing ends by itself."""

@@ -36,6 +36,8 @@ log = logging.getLogger(__name__)
 POLITE_S = 5.0
 """So long after SIGTERM comes SIGKILL."""
 KEPT = 50
+LINE_BYTES, LINE_MOST = 4096, 120
+"""So much of a log's end is looked at, and so many letters of its last line are told."""
 OWN = "FENCEPOST_"
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,200}")
 
@@ -65,6 +67,7 @@ class ProcessDriver:
         self.folder = folder.resolve() / "instances"
         self.given = dict(given or {})
         self.attempts: dict[str, Running] = {}
+        self.codes: dict[str, int] = {}
         self._told: Callable[[str], None] = lambda _: None
 
     def on_end(self, told: Callable[[str], None]) -> None:
@@ -163,9 +166,19 @@ class ProcessDriver:
         (self.folder / id_ / "process.json").unlink(missing_ok=True)
         self.tidy()
         if not running.stopping:
-            how = "" if code is None else f" (signal {-code})" if code < 0 else f" (code {code})"
-            log.warning("%s ended by itself%s; its log is %s", id_, how, self.folder / id_ / "log")
+            if code is not None:
+                self.codes[id_] = code
+                for old in list(self.codes)[:-KEPT]:
+                    del self.codes[old]
+            log.warning("%s ended by itself (%s); its log is %s", id_, ended_as(code), self.folder / id_ / "log")
             self._told(id_)
+
+    def cause(self, id: str) -> str:  # noqa: A002  the port's word
+        """Its exit code or signal, and the last line of its log."""
+        if id in self.attempts or not _ID.fullmatch(id):
+            return ""
+        said = last_line(self.folder / id / "log")
+        return ended_as(self.codes.get(id)) + (f": {said}" if said else "")
 
     async def stop(self, id: str) -> None:  # noqa: A002  the port's word
         """End an attempt: SIGTERM, after 5 s SIGKILL, to its whole process group. Raises ``Unavailable``."""
@@ -208,6 +221,29 @@ class ProcessDriver:
             asyncio.get_running_loop().remove_reader(running.handle)
             os.close(running.handle)
         self.attempts.clear()
+
+
+def ended_as(code: int | None) -> str:
+    """How a process ended, by what wait(2) says; None for one that another agent started, of which nobody knows."""
+    if code is None:
+        return "exit code unknown"
+    if code >= 0:
+        return f"exit code {code}"
+    with contextlib.suppress(ValueError):
+        return f"by {signal.Signals(-code).name}"
+    return f"by signal {-code}"
+
+
+def last_line(path: Path) -> str:
+    """The last line with anything in it, without what a terminal could take for a command; "" if there is none."""
+    try:
+        with path.open("rb") as file:
+            file.seek(max(0, file.seek(0, os.SEEK_END) - LINE_BYTES))
+            lines = file.read(LINE_BYTES).decode(errors="replace").splitlines()
+    except OSError:
+        return ""
+    said = next((line.strip() for line in reversed(lines) if line.strip()), "")
+    return "".join(each if each.isprintable() else " " for each in said)[:LINE_MOST]
 
 
 def boot() -> str:

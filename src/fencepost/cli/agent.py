@@ -170,7 +170,11 @@ def addresses_of(given: tuple[str, ...]) -> tuple[str, ...]:
             found.append(str(ipaddress.ip_address(each)))
         except ValueError:
             raise Misconfigured(f"--address {each!r} is no address", hint="--address 192.0.2.10") from None
-    return tuple(dict.fromkeys(found))
+    twice = next((each for at, each in enumerate(found) if each in found[:at]), None)
+    if twice is not None:
+        hint = "each address once: one instance has it at a time, so twice the same gives room for one"
+        raise Misconfigured(f"--address {twice} is given twice", hint=hint)
+    return tuple(found)
 
 
 def advertised(listening: str, join: str) -> str:

@@ -9,7 +9,7 @@ from fencepost.cli.flags import Config, Json, Timeout, duration
 from fencepost.cli.regions import refuse_unstarted, region_of
 from fencepost.cli.talk import Talk, talk_about
 from fencepost.cli.terminal import say, styled
-from fencepost.ports import HistoryRow, PortError, Unavailable
+from fencepost.ports import HistoryRow, PortError, Refused, Unavailable
 from fencepost.roles.status.explain import explain as explained
 from fencepost.roles.status.explanation import Explanation, render
 from fencepost.roles.status.facts import Facts
@@ -26,12 +26,17 @@ def explain(what: str, /, *, timeout: Timeout = "10s", config: Config = None, js
     Parameters
     ----------
     what
-        An endpoint, a target's address, a pool, or a failure zone.
+        An endpoint, a target's address, a pool, a failure zone, or an instance or a host of the fleet.
     """
 
     async def work(talk: Talk) -> int:
         facts = await read(talk)
-        found = explained(facts, await history(talk), meant(talk, what))
+        try:
+            found = explained(facts, await history(talk), meant(talk, what))
+        except Refused:
+            if not await tell_fleet(talk, what, as_json=json):
+                raise
+            return 0
         if json:
             say(msgspec.json.encode({"schema": "fencepost.explain/1", **msgspec.to_builtins(found)}).decode())
         else:
@@ -41,6 +46,23 @@ def explain(what: str, /, *, timeout: Timeout = "10s", config: Config = None, js
     region = region_of(config, forgiving=True)
     refuse_unstarted(region)
     return talk_about(region, duration(timeout, "--timeout"), work)
+
+
+async def tell_fleet(talk: Talk, what: str, *, as_json: bool) -> bool:
+    """Print what the fleet has of that name; whether it has anything."""
+    if talk.region.fleet is None:
+        return False
+    from fencepost.cli.fleet.explaining import of_fleet
+
+    found = await of_fleet(talk, what)
+    if found is None:
+        return False
+    lines, document = found
+    if as_json:
+        say(msgspec.json.encode({"schema": "fencepost.explain/1", **document}).decode())
+    else:
+        say("\n".join([styled(lines[0], "bold"), *lines[1:]]))
+    return True
 
 
 async def read(talk: Talk) -> Facts:

@@ -102,7 +102,7 @@ EXAMPLES = {
         ("fleet instances --pool web --all", "also those that have ended"),
     ),
     "fleet launch": (
-        ("fleet launch web --count 3 --wait", "three more of pool web; returns when they are ready"),
+        ("fleet launch web --count 3 --wait", "three more of pool web; returns when DNS answers them"),
         ("fleet launch web --key deploy-17", "asked again with this key: the same instance"),
         ("fleet instances --pool web", "how they get on"),
     ),
@@ -120,6 +120,11 @@ EXAMPLES = {
         ("fleet cordon h7 h8", "nothing more is placed there; what runs goes on"),
         ("fleet hosts", "shows who is cordoned"),
         ("resume h7 h8", "ends it"),
+    ),
+    "fleet forget": (
+        ("fleet drain h7 --gone", "first: it is gone for good, so let its lease lapse"),
+        ("fleet forget h7", "then it leaves the lists"),
+        ("fleet hosts", "who is left"),
     ),
     "fleet calibrate": (
         ("fleet calibrate", "how many hosts may be asked at once; on a quiet day"),
@@ -140,6 +145,11 @@ EXAMPLES = {
         ("simulate --seeds 50", "fifty regions, an hour of faults each"),
         ("simulate --scenario race --seed 7 --write race.trace", "one walk, and what happened in it, move by move"),
         ("simulate --scenario fleet-collapse", "100,000 hosts at once: as it was, and as it ships"),
+    ),
+    "replay": (
+        ("replay", "October 2025 as it was, beside what was reported"),
+        ("replay --guards production --dns-outage 2h37m", "the same outage on what ships"),
+        ("replay --ablate", "what each guard would have bought"),
     ),
     "import": (
         ("import live example.com@192.0.2.53 --key tsig.key > region.toml", "what a server answers today, by AXFR"),
@@ -204,9 +214,11 @@ ABOUT = {
     "fleet terminate": "end instances",
     "fleet drain": "move everything away from hosts",
     "fleet cordon": "place nothing more at hosts",
+    "fleet forget": "take hosts that are gone off the lists",
     "fleet calibrate": "measure how many hosts may be asked at once",
     "prove": "race stale writers on your own DNS provider",
     "explore": "walk every interleaving of the deciders that ship",
+    "replay": "replay an incident: as it was, and on what ships",
     "simulate": "walk whole regions through an hour of faults, by seed",
     "import": "a region.toml from records that exist; touches nothing",
     "adopt": "take over records that stand; no address changes",

@@ -16,6 +16,7 @@ from fencepost.dev.stand_in_hosts import PACKET_BYTES, PROGRAM, StandInHost, dra
 from fencepost.ports import Refused, Unavailable
 
 ANSWER_S = 3.0
+CAUSES_KEPT = 20
 POLITE_S = 5.0
 """So long after SIGTERM comes SIGKILL."""
 
@@ -28,6 +29,7 @@ class StandInDriver:
         self.port = port
         self.end = end
         self.attempts: set[str] = set()
+        self.causes: dict[str, str] = {}
         self._told: Callable[[str], None] = lambda _: None
         self._answer: asyncio.Future[list[str]] | None = None
         self._stopping: dict[str, asyncio.Event] = {}
@@ -82,14 +84,21 @@ class StandInDriver:
         except (OSError, ValueError):
             return
         if said[0] == "ended":
-            self._ended(said[1])
+            self._ended(said[1], said[2])
         elif self._answer is not None and not self._answer.done():
             self._answer.set_result(said)
 
-    def _ended(self, id_: str) -> None:
+    def cause(self, id: str) -> str:  # noqa: A002  the port's word
+        """How an attempt ended, "" if that isn't known."""
+        return self.causes.get(id, "")
+
+    def _ended(self, id_: str, how: str) -> None:
         if id_ not in self.attempts:
             return
         self.attempts.discard(id_)
+        self.causes[id_] = how
+        for old in list(self.causes)[:-CAUSES_KEPT]:
+            del self.causes[old]
         if id_ in self._stopping:
             self._stopping[id_].set()
         else:

@@ -8,8 +8,8 @@ Whoever kills the supervisor kills the whole sample: that is the power failure o
 A host has a second address, so that something can be launched beside what the sample launches by itself.
 
 What is said, one JSON array a packet: ``["running"]``, ``["start", ID, ADDRESS]``, ``["stop", ID]``, ``["kill", ID]``;
-answered by ``["running", ID ...]``, ``["started", ID]`` or ``["refused", ID]``, and ``["ended", ID]``, which also comes
-unasked. As soon as every host runs something, the supervisor starts what waited for that: checkers, which would
+answered by ``["running", ID ...]``, ``["started", ID]`` or ``["refused", ID]``, and ``["ended", ID, HOW]``, which also
+comes unasked. As soon as every host runs something, the supervisor starts what waited for that: checkers, which would
 find targets dead that are yet to come.
 """
 
@@ -138,7 +138,7 @@ class HostCalls:
             case ["stop" | "kill" as how, str() as id_]:
                 pid = supervisor.pid_of(line.attempts[id_]) if id_ in line.attempts else 0
                 if not pid:
-                    tell(line.supervisor, "ended", id_)
+                    tell(line.supervisor, "ended", id_, "")
                     return
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGTERM if how == "stop" else signal.SIGKILL)
@@ -157,14 +157,14 @@ class HostCalls:
         if all(each.attempts for each in self.lines.values()):
             supervisor.hurry()
 
-    def ended(self, name: str) -> None:
-        """An instance's process has ended."""
+    def ended(self, name: str, how: str) -> None:
+        """An instance's process has ended, so."""
         line = self._by_process.get(name)
         if line is None:
             return
         for id_ in [id_ for id_, process in line.attempts.items() if process == name]:
             del line.attempts[id_]
-            tell(line.supervisor, "ended", id_)
+            tell(line.supervisor, "ended", id_, how)
 
 
 def tell(to: socket.socket, *words: str) -> None:

@@ -101,3 +101,7 @@ class Driver(Protocol):
     def on_end(self, told: Callable[[str], None]) -> None:
         """Have ``told`` called with the id of each attempt that ends by itself."""
         ...
+
+    def cause(self, id: str) -> str:  # noqa: A002  the field's word
+        """How an attempt that doesn't run ended, in a few words for people; "" if that isn't known."""
+        ...

@@ -76,8 +76,8 @@ class Calls(Protocol):
         """There is something to read."""
         ...
 
-    def ended(self, name: str) -> None:
-        """A process on call has ended."""
+    def ended(self, name: str, how: str) -> None:
+        """A process on call has ended: "exited (signal 15)" or the like."""
         ...
 
 
@@ -255,7 +255,7 @@ class Supervisor:
             child.due = math.inf
             self.tell(child.spec.name, how(status, pid))
             if self.calls is not None:
-                self.calls.ended(child.spec.name)
+                self.calls.ended(child.spec.name, child.last_exit)
             return
         child.restarts += 1
         often = f"; {child.restarts} times now" if lived < STEADY_S and child.restarts > 3 else ""

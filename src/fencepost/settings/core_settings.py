@@ -9,7 +9,8 @@ from fencepost.core.traffic.membership import Target as Listed
 from fencepost.settings.schema import Endpoint, Pool, Region, Safety
 from fencepost.settings.units import NS
 
-EXIT_PPM = SafetySettings().exit_ppm
+DEFAULT = SafetySettings()
+EXIT_PPM = DEFAULT.exit_ppm
 """Fail open ends below this share of sick targets, so `fail_open` must lie above it."""
 
 
@@ -22,6 +23,9 @@ def safety_settings(safety: Safety) -> SafetySettings:
         burst_ppm=safety.burst_ppm,
         rate_ppm_per_min=max(1, safety.rate.share_ppm * NS["m"] // safety.rate.per_ns),
         fail_open_ppm=safety.fail_open_ppm,
+        ready_age_ns=safety.ready_age_ns,
+        # In proportion: a zone that can't see a new target has as long to come to as before.
+        ready_wait_ns=max(DEFAULT.ready_wait_ns, safety.ready_age_ns * DEFAULT.ready_wait_ns // DEFAULT.ready_age_ns),
     )
 
 

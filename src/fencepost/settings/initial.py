@@ -27,4 +27,11 @@ c = ["203.0.113.10", "203.0.113.11"]
 [[endpoint]]
 name = "api.example.com"
 pool = "api"
+
+# Targets that fencepost itself launches, on hosts that run  fencepost run agent  (docs/operating/fleet.md):
+# [fleet]                            # an empty heading will do
+# command = ["/usr/local/bin/web", "--listen", "{address}:{port}"]
+# [pool.web]
+# probe = "http://:8080/healthz"
+# [pool.web.launch]                  # instead of targets; then  fencepost fleet launch web
 """

@@ -36,6 +36,7 @@ SAFETY = (
     Key("burst", values.share(), "10%"),
     Key("rate", values.rate, "5%/min"),
     Key("fail_open", values.share("1%"), "50%"),
+    Key("ready_age", values.duration("1s", "1h"), "30s"),
 )
 
 PROBE = (

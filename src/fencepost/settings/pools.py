@@ -96,7 +96,7 @@ class _PoolReader:
         path = (*self.path, "safety")
         fields = read_table(self.notes, as_table(self.notes, raw["safety"], path), path, keys.SAFETY)
         self.bad |= {(*path, key) for key in fields.bad}
-        names = {"min_count": "min_count", "rate": "rate"}
+        names = {"min_count": "min_count", "rate": "rate", "ready_age": "ready_age_ns"}
         return msgspec.structs.replace(
             self.safety, **{names.get(key, f"{key}_ppm"): fields[key] for key in fields.given}
         )

@@ -174,4 +174,5 @@ def safety_of(fields: Fields, base: Safety | None = None) -> Safety:
         burst_ppm=pick("burst", "burst_ppm"),
         rate=pick("rate", "rate"),
         fail_open_ppm=pick("fail_open", "fail_open_ppm"),
+        ready_age_ns=pick("ready_age", "ready_age_ns"),
     )

@@ -54,7 +54,10 @@ class Probe(msgspec.Struct, frozen=True, gc=False):
 
 
 class Safety(msgspec.Struct, frozen=True, gc=False):
-    """How fast and how far automation may take capacity out. Shares are millionths of the pool's weight."""
+    """How fast and how far automation may take capacity out. Shares are millionths of the pool's weight.
+
+    ready_age_ns: how old a new target is before it serves.
+    """
 
     max_out_ppm: int
     min_in_ppm: int
@@ -62,6 +65,7 @@ class Safety(msgspec.Struct, frozen=True, gc=False):
     burst_ppm: int
     rate: Rate
     fail_open_ppm: int
+    ready_age_ns: int = 30_000_000_000
 
 
 class Target(msgspec.Struct, frozen=True, gc=False):

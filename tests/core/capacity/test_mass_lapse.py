@@ -84,3 +84,28 @@ def test_hosts_that_a_person_says_are_gone_lapse_however_many_they_are() -> None
     """He knows that it isn't our own fault."""
     every = np.arange(HOSTS)
     assert lapsed(manager(R, every), every, 2 * R) == HOSTS
+
+
+def test_those_still_in_our_own_line_have_time_to_be_asked() -> None:
+    """Of 300 hosts that were cut off together 280 answer at once when they are back; the last 20 wait for their turn.
+
+    Fewer than a tenth are left by then. A manager that has two checks in flight asks some of them a minute after the
+    first (found by simulated fleets where nobody had measured how long a check takes): no lease may lapse before.
+    """
+    leases = manager(0, np.arange(0))
+    for now in range(0, 6 * R, R // 20):
+        assert not lapses(leases, now)
+    back, later = np.arange(280), np.arange(280, HOSTS)
+    answer(leases, back, 6 * R)
+    for now in range(6 * R, 7 * R - R // 10, R // 20):
+        answer(leases, back, now)
+        assert not lapses(leases, now)
+    answer(leases, later[:-1], 7 * R - R // 10)
+    assert not lapses(leases, 7 * R - R // 10)
+    assert lapses(leases, 7 * R + R // 20) == {HOSTS - 1}
+
+
+def lapses(leases: HostLeases, now: Instant) -> set[int]:
+    """The hosts whose lease is let lapse as time is noticed."""
+    effects = [each for each in leases.on(Tick(), now) if isinstance(each, Write) and each.op is Op.LAPSE]
+    return {id_ for each in effects for id_ in each.ids.tolist()}

@@ -37,6 +37,7 @@ def test_an_instance_is_placed_with_its_address_and_zone() -> None:
         {"word": "gone"},
         {"left": 5},
         {"room": 0},
+        {"addresses": ()},
     ],
 )
 def test_only_a_host_that_may_take_it_does(fields: dict[str, object]) -> None:

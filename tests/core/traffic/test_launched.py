@@ -15,6 +15,7 @@ from fencepost.core.traffic.health import TargetsListed
 from fencepost.core.traffic.launched import FleetRows, by_hosts, launched
 from fencepost.core.traffic.load_balancer import ReportsRead
 from fencepost.core.traffic.membership import Listing, Rule, State, Target
+from fencepost.core.traffic.roster import LAST_ONE
 
 LIFE = "1"
 
@@ -26,6 +27,7 @@ class FleetPool(PoolWorld):
     instances: dict[str, InstanceRow] = field(default_factory=dict)
     hosts: dict[str, HostRow] = field(default_factory=dict)
     networks: dict[str, NetworkRow] = field(default_factory=dict)
+    used: dict[str, int] = field(default_factory=dict)
     life: str = LIFE
     static: tuple[Target, ...] = ()
     revision: int = 1
@@ -34,8 +36,10 @@ class FleetPool(PoolWorld):
         """An instance is placed on a host of its own, at the host's address."""
         host, address = f"h{number}", f"10.1.{number // 250}.{number % 250 + 1}"
         made = HostRow(host, "abc"[number % 3], "h:1", 1, (address,), lease="held", life=LIFE, boot=1, reported=True)
-        before = self.instances.get(name) or InstanceRow(name, "web", port=80)
+        # The same attempt is never started twice, also where its row was lost: hosts tell of it.
+        before = self.instances.get(name) or InstanceRow(name, "web", port=80, attempt=self.used.get(name, 0))
         self.hosts[host], self.instances[name] = attempts.placed(before, made, address)
+        self.used[name] = self.instances[name].attempt
         id_ = self.instances[name].id
         self.networks[id_] = NetworkRow(id_, host, 1, "d", 1, "{}")
         if acknowledged:
@@ -56,6 +60,12 @@ class FleetPool(PoolWorld):
         row = self.instances[name]
         self.hosts[row.host] = attempts.left(self.hosts[row.host], (row.id,))
         self.instances[name] = attempts.over(row, "its host lapsed")
+
+    def end_by_itself(self, name: str) -> None:
+        """Its host says that it ended."""
+        row = self.instances[name]
+        self.hosts[row.host] = attempts.left(self.hosts[row.host], (row.id,))
+        self.instances[name] = attempts.over(row, f"{row.id} ended by itself", by_itself=True)
 
     def reading(self) -> ReportsRead:
         """With the pool's list as the fleet's rows have it now."""
@@ -152,7 +162,7 @@ def test_when_all_are_terminated_the_last_one_stays() -> None:
     world.run(60)
     assert len(row(world).members) == 1
     assert world.serving()
-    assert "all 1 targets" in row(world).source_error
+    assert row(world).source_error == f"10.1.0.8 stays, though web-7.1 is over: {LAST_ONE}"
     world.launch("web-9", 9)
     world.run(150)
     assert [each.source for each in row(world).members] == ["web-9.1"]
@@ -190,20 +200,60 @@ def test_a_mass_lapse_empties_no_name() -> None:
     assert [world.state(f"web-{n}") for n in range(12)] == [State.IN] * 12
 
 
-def test_a_replaced_attempt_stays_on_the_list_until_its_successor_serves() -> None:
-    """Struck off before, it would count for nothing, and the limits with it would forget what is missing."""
+def test_an_attempt_that_is_over_is_no_sick_target_and_leaves_at_once() -> None:
+    """It never starts again, so keeping it in service for a share's sake would keep nothing in service."""
     world = pool(6, REFILLED)
+    tokens = row(world).tokens
     world.lease(0, "lapsed")
     world.over("web-0")
     world.run(5)
-    assert world.count_in(State.OUT) == 1
+    assert world.count_in(State.OUT) == 1  # judged, and not replaced yet: it counts as dead, under all limits
     world.launch("web-0", 20, acknowledged=False)
-    world.run(120)
-    assert (world.count_in(State.OUT), world.count_in(State.PENDING)) == (1, 1)
+    world.run(2)
+    assert (len(row(world).members), world.count_in(State.OUT), world.count_in(State.PENDING)) == (6, 0, 1)
     world.acknowledge("web-0")
-    world.run(5)
+    world.run(120)
     assert world.states() == dict.fromkeys(world.states(), State.IN)
-    assert len(row(world).members) == 6
+    assert row(world).tokens >= tokens - 1_000_000
+
+
+def test_neither_fail_open_nor_min_in_keeps_or_brings_back_what_is_over() -> None:
+    """A crash loop of most of a pool: callers would be given addresses at which nothing will ever listen again."""
+    world = pool(8, REFILLED)
+    since = world.since_start
+    world.alive = lambda key, at: at < since or key in ("10.1.0.7", "10.1.0.8")
+    world.run(30)
+    assert row(world).panic
+    assert len(world.serving()) >= 6
+    for n in range(6):
+        world.end_by_itself(f"web-{n}")
+    world.run(10)
+    assert set(world.serving()) == {"10.1.0.7", "10.1.0.8"}
+    assert row(world).source_error == ""
+    world.run(1000)
+    assert set(world.serving()) == {"10.1.0.7", "10.1.0.8"}
+
+
+def test_the_last_of_each_family_stays_though_it_is_over() -> None:
+    """Never empty: an endpoint that answers AAAA alone would be, with the last IPv6 address."""
+    world = FleetPool(0, static=(Target("10.9.9.9", "a"),))
+    world.launch("web-0", 0)
+    world.launch("web-1", 1)
+    six = "2001:db8::1"
+    world.hosts["h1"], world.instances["web-1"] = attempts.placed(
+        InstanceRow("web-1", "web", port=80), attempts.left(world.hosts["h1"], ("web-1.1",)), six
+    )
+    world.run(100)
+    assert {"10.1.0.1", six} <= set(world.serving())
+    world.end_by_itself("web-0")
+    world.end_by_itself("web-1")
+    world.run(10)
+    assert set(world.serving()) == {"10.9.9.9", six}
+    assert row(world).source_error == f"{six} stays, though web-1.1 is over: {LAST_ONE}"
+    world.instances.pop("web-1")  # cleared away after an hour
+    world.run(10)
+    assert set(world.serving()) == {"10.9.9.9", six}
+    assert six in row(world).source_error
 
 
 def test_a_new_attempt_at_the_same_address_serves_only_when_its_own_state_is_there() -> None:
@@ -211,12 +261,28 @@ def test_a_new_attempt_at_the_same_address_serves_only_when_its_own_state_is_the
     world = pool(6, REFILLED)
     world.over("web-0")
     world.launch("web-0", 0, acknowledged=False)
-    world.run(30)
+    world.run(60)
     (member,) = [each for each in row(world).members if each.key == "10.1.0.1"]
-    assert (member.state, member.source) == (State.OUT, "web-0.1")
+    assert (member.state, member.source) == (State.PENDING, "web-0.2")
     world.acknowledge("web-0")
     world.run(60)
     assert world.state("web-0") is State.IN
+
+
+def test_the_last_ones_successor_at_its_address_takes_its_place_when_it_may_serve() -> None:
+    """A pool of one whose host has one address: the name is never empty, and never answers what isn't ready."""
+    world = FleetPool(0)
+    world.launch("web-0", 0)
+    world.run(100)
+    world.end_by_itself("web-0")
+    world.launch("web-0", 0, acknowledged=False)
+    world.run(60)
+    (member,) = row(world).members
+    assert (member.source, member.served, world.serving()) == ("web-0.1", True, ["10.1.0.1"])
+    world.acknowledge("web-0")
+    world.run(5)
+    (member,) = row(world).members
+    assert (member.source, member.state, row(world).source_error) == ("web-0.2", State.IN, "")
 
 
 def test_a_wiped_fleet_takes_nobody_out() -> None:
@@ -275,7 +341,7 @@ def test_srv_records_have_an_instances_own_port() -> None:
 names = st.sampled_from([f"web-{n}" for n in range(6)])
 acts = st.one_of(
     st.tuples(st.just("launch"), names, st.integers(0, 11), st.booleans()),
-    st.tuples(st.sampled_from(["acknowledge", "over", "end", "forget"]), names, st.just(0), st.just(False)),
+    st.tuples(st.sampled_from(["acknowledge", "over", "crash", "end", "forget"]), names, st.just(0), st.just(False)),
     st.tuples(st.sampled_from(["lapse", "hold"]), names, st.integers(0, 11), st.just(False)),
 )
 
@@ -301,6 +367,8 @@ def test_whatever_the_rows_say_nobody_is_emptied_and_removal_stays_bounded(
             world.acknowledge(name)
         elif known is not None and act == "over" and known.state == "placed":
             world.over(name)
+        elif known is not None and act == "crash" and known.state == "placed":
+            world.end_by_itself(name)
         elif known is not None and act == "end":
             world.instances[name] = attempts.ending(known)
         elif act == "forget":

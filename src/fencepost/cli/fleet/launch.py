@@ -13,9 +13,11 @@ from fencepost.cli.flags import Config, Json, Note, Timeout, author, duration
 from fencepost.cli.fleet.asking import Lost, Said, post
 from fencepost.cli.fleet.reading import fleet_region, look
 from fencepost.cli.fleet.tables import place
+from fencepost.cli.looking import from_api
 from fencepost.cli.talk import answer
 from fencepost.cli.terminal import note
-from fencepost.core.instant import SECOND
+from fencepost.core.capacity.attempts import LOOPING
+from fencepost.core.instant import SECOND, Duration
 from fencepost.ports import Refused, Unavailable
 from fencepost.roles.fleet.view import InstanceSeen
 from fencepost.settings import Region
@@ -33,7 +35,7 @@ def launch(
     key: str | None = None,
     wait: bool = False,
     reason: Note = None,
-    timeout: Timeout = "60s",
+    timeout: Timeout = "3m",
     config: Config = None,
     json: Json = False,
 ) -> int:
@@ -48,7 +50,7 @@ def launch(
     key
         The launch's own key: asked again with it, the same instances are the answer. One is drawn unless given.
     wait
-        Until all of them are ready; also until the fleet has time for the launch.
+        Until all of them are ready and answered in DNS; also until the fleet has time for the launch.
     """
     region = fleet_region(config)
     key = key or f"{pool}-{secrets.token_hex(6)}"
@@ -58,6 +60,8 @@ def launch(
     names = tuple(map(str, said["instances"]))
     began = time.monotonic()
     seen = until_ready(region, pool, names, deadline) if wait else ()
+    if seen:
+        until_answered(region, pool, seen, deadline)
     document = {"schema": "fencepost.launch/1", "done": "launch", "pool": pool, "key": key, "instances": list(names)}
     answer("\n".join(lines_of(pool, key, names, seen, time.monotonic() - began)), document, as_json=json)
     return 0
@@ -99,6 +103,11 @@ def until_ready(region: Region, pool: str, names: Sequence[str], deadline: float
         over = [each for each in found if each.state in ("ending", "ended")]
         if over:
             raise Refused(f"{over[0].instance} is {over[0].state}: {over[0].why}", where=f"pool {pool}")
+        loops = next((each for each in found if each.ends >= LOOPING), None)
+        if loops is not None:
+            hint = f"mend its command or what that needs, launch anew, and  fencepost fleet terminate {loops.instance}"
+            what = f"{loops.instance} ended by itself {loops.ends} times in a row; the last: {loops.why}"
+            raise Refused(what, where=f"pool {pool}", hint=hint)
         ready = sum(each.state == "ready" for each in found)
         if ready == len(names):
             return tuple(found)
@@ -114,10 +123,38 @@ def until_ready(region: Region, pool: str, names: Sequence[str], deadline: float
         time.sleep(LOOK_EVERY_S)
 
 
+def until_answered(region: Region, pool: str, seen: Sequence[InstanceSeen], deadline: float) -> None:
+    """Return once DNS answers all of them at each name that is published. Raises ``Unavailable`` when time is over."""
+    names, said = [each.name for each in region.endpoints if each.pool == pool], time.monotonic()
+    while names:
+        left = deadline - time.monotonic()
+        missing = unanswered(region, names, [each.address for each in seen], max(SECOND, int(left * SECOND)))
+        if not missing:
+            return
+        if left <= 0:
+            what = f"{len(seen)} of {len(seen)} ready, not yet in DNS: {', '.join(missing[:3])}"
+            hint = f"fencepost explain {missing[0]}    says what it waits for; it isn't given up"
+            raise Unavailable(what, where=f"pool {pool}", hint=hint)
+        if time.monotonic() - said >= 10:
+            note(f"all ready; {len(missing)} not yet in DNS")
+            said = time.monotonic()
+        time.sleep(4 * LOOK_EVERY_S)
+
+
+def unanswered(region: Region, names: Sequence[str], addresses: Sequence[str], timeout: Duration) -> list[str]:
+    """Those of these addresses that some published name lacks, in DNS; all where that can't be read."""
+    try:
+        status = from_api(region, timeout)
+    except Unavailable:
+        return list(addresses)
+    found = [each for each in status.endpoints if each.name in names and each.state in ("published", None)]
+    return [each for each in addresses if any(each not in (endpoint.addresses or ()) for endpoint in found)]
+
+
 def lines_of(pool: str, key: str, names: Sequence[str], seen: Sequence[InstanceSeen], took_s: float) -> list[str]:
     """The answer in words."""
     if seen:
-        head = f"{counted(len(names), 'instance')} of {pool} ready after {spoken(int(took_s * SECOND))}"
+        head = f"{counted(len(names), 'instance')} of {pool} ready and in DNS after {spoken(int(took_s * SECOND))}"
         return [head, *(f"  {each.instance}  {place(each)}  at {each.host} (zone {each.zone})" for each in seen)]
     return [
         f"{counted(len(names), 'instance')} of {pool} launched, key {key}",

@@ -3,7 +3,8 @@
 import json as json_text
 import sys
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeVar
 
 import msgspec
 
@@ -11,7 +12,7 @@ from fencepost.cli.check import counted
 from fencepost.cli.flags import Config, Json, Timeout, duration
 from fencepost.cli.fleet.reading import FROM_STORE, Seen, fleet_region, look
 from fencepost.cli.layout import table, width
-from fencepost.cli.terminal import ago, say, styled
+from fencepost.cli.terminal import ago, interactive, say, styled
 from fencepost.core.instant import SECOND
 from fencepost.ports import Refused
 from fencepost.roles.fleet.view import HostSeen, InstanceSeen
@@ -20,19 +21,31 @@ from fencepost.settings import Region
 from fencepost.settings.mistakes import advice
 from fencepost.settings.units import spoken
 
+RowSeen = TypeVar("RowSeen", HostSeen, InstanceSeen)
+PAGE = 40
+"""So many rows are shown on a terminal unless all are asked for: more would push the line that sums them up away."""
 CALIBRATE = "fencepost fleet calibrate"
 LEASES = ("held", "suspect", "lapsed", "unknown")
 STATES = ("ready", "pending", "waiting", "ending", "ended")
 ODD = {"suspect": "yellow", "lapsed": "yellow", "unknown": "yellow", "pending": "yellow", "waiting": "yellow"}
 
 
-def hosts(*, zone: str | None = None, timeout: Timeout = "10s", config: Config = None, json: Json = False) -> int:
+def hosts(
+    *,
+    zone: str | None = None,
+    all_: bool = False,
+    timeout: Timeout = "10s",
+    config: Config = None,
+    json: Json = False,
+) -> int:
     """List the fleet's hosts: lease, room, what runs there, what a person said.
 
     Parameters
     ----------
     zone
         Those of one failure zone.
+    all_
+        Also where they are more than a terminal's page.
     """
     region = fleet_region(config)
     known(region.zones, zone, "zone")
@@ -42,7 +55,8 @@ def hosts(*, zone: str | None = None, timeout: Timeout = "10s", config: Config =
         say(document("hosts", seen, region, found))
         return 0
     never = [f"never calibrated: {CALIBRATE}  measures how many may be asked at once"]
-    tell(seen, [*host_lines(found, width(sys.stdout)), *(() if seen.calibrated or not seen.hosts else never)])
+    lines = host_lines(found, width(sys.stdout), most_of(all_))
+    tell(seen, [*lines, *(() if seen.calibrated or not seen.hosts else never)])
     return 0
 
 
@@ -64,7 +78,7 @@ def instances(
     host
         Those at one host.
     all_
-        Also those that have ended.
+        Also those that have ended, and also where they are more than a terminal's page.
     """
     region = fleet_region(config)
     known([each.name for each in region.pools], pool, "pool")
@@ -80,7 +94,7 @@ def instances(
         over = f"; {ended} {'has' if ended == 1 else 'have'} ended (--all shows them)" if ended else ""
         tell(seen, [f"no instance{where}{over}"])
         return 0
-    lines = instance_lines(shown, width(sys.stdout), region)
+    lines = instance_lines(shown, width(sys.stdout), region, most_of(all_))
     if ended and not all_:
         lines.append(f"{ended} more {'has' if ended == 1 else 'have'} ended (--all shows them)")
     tell(seen, lines)
@@ -119,37 +133,63 @@ def tally(words: Iterable[str], order: Sequence[str]) -> str:
 
 def room(host: HostSeen) -> int:
     """How many more instances a host takes, as far as its row says."""
-    return max(0, host.room - host.used) if host.lease == "held" and not host.word else 0
+    return host.free if host.lease == "held" else 0
 
 
-def host_lines(found: Sequence[HostSeen], columns: int) -> list[str]:
+def used(host: HostSeen) -> str:
+    """How many instances run at a host, of how many places; and that it has no address for another, if so."""
+    lacks = ", no address free" if host.used < host.room and not host.addresses else ""
+    return f"{host.used} of {host.room}{lacks}"
+
+
+def most_of(all_: bool) -> int | None:
+    """How many rows a list has at most; None for all, where nobody reads it off a screen."""
+    return None if all_ or not interactive(sys.stdout) else PAGE
+
+
+def shown_first(found: Sequence[RowSeen], odd: Callable[[RowSeen], bool], most: int | None) -> list[RowSeen]:
+    """The rows to show: all, or so many, with those that aren't as they should be before others."""
+    if most is None or len(found) <= most:
+        return list(found)
+    return sorted(found, key=lambda each: not odd(each))[:most]
+
+
+def rest(found: Sequence[object], shown: Sequence[object]) -> list[str]:
+    """What a cut list ends with."""
+    left = len(found) - len(shown)
+    return [f" … and {left:,} more: --all"] if left else []
+
+
+def host_lines(found: Sequence[HostSeen], columns: int, most: int | None = None) -> list[str]:
     """Hosts as a table, after one line that sums them up."""
     if not found:
         return ["no host has made itself known; one does by  fencepost run agent"]
     free = sum(room(each) for each in found)
+    shown = shown_first(found, lambda each: each.lease in ODD or bool(each.word), most)
     rows: list[tuple[str, ...]] = [("HOST", "ZONE", "LEASE", "USED", "WORD", "SEEN", "AT")]
     rows += [
         (
             each.host,
             each.zone,
             marked(each.lease),
-            f"{each.used} of {each.room}",
+            used(each),
             each.word or "-",
             "-" if each.seen_s is None else f"{spoken(each.seen_s * SECOND)} ago",
             each.at,
         )
-        for each in found
+        for each in shown
     ]
     lines = table(rows, columns=columns, drop=(6, 5))
     head = f"{counted(len(found), 'host')}: {tally((each.lease for each in found), LEASES)}; room for {free} more"
-    return [head, styled(lines[0], "bold"), *lines[1:]]
+    return [head, styled(lines[0], "bold"), *lines[1:], *rest(found, shown)]
 
 
-def instance_lines(found: Sequence[InstanceSeen], columns: int, region: Region) -> list[str]:
+def instance_lines(found: Sequence[InstanceSeen], columns: int, region: Region, most: int | None = None) -> list[str]:
     """Instances as a table, after one line that sums them up; below it what each that isn't ready waits for."""
     if not found:
         pool = next((each.name for each in region.pools if each.launch is not None), "POOL")
         return [f"nothing is launched; something is by  fencepost fleet launch {pool}"]
+    shown = shown_first(found, lambda each: each.state in ODD, most)
     rows: list[tuple[str, ...]] = [("INSTANCE", "STATE", "HOST", "ZONE", "ADDRESS", "ATTEMPT", "ASKED")]
     rows += [
         (
@@ -161,12 +201,13 @@ def instance_lines(found: Sequence[InstanceSeen], columns: int, region: Region) 
             str(each.attempt or "-"),
             ago(instant(each.asked_at)) if each.asked_at else "-",
         )
-        for each in found
+        for each in shown
     ]
     lines = table(rows, columns=columns, drop=(6, 5, 3), right=(5,))
     head = f"{counted(len(found), 'instance')}: {tally((each.state for each in found), STATES)}"
     whys = Counter(f"{each.state}: {each.why}" for each in found if each.why and each.state in ODD)
-    return [head, styled(lines[0], "bold"), *lines[1:], *(f" {count} {why}" for why, count in whys.most_common(5))]
+    told = (f" {count} {why}" for why, count in whys.most_common(5))
+    return [head, styled(lines[0], "bold"), *lines[1:], *rest(found, shown), *told]
 
 
 def place(each: InstanceSeen) -> str:

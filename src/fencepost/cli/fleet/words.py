@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from fencepost.cli.check import counted
-from fencepost.cli.drain import needs_asking
 from fencepost.cli.flags import Config, Json, Note, Timeout, Yes, agree, duration
 from fencepost.cli.fleet.reading import Seen, fleet_region, seen, with_store
 from fencepost.cli.fleet.tables import room
@@ -73,7 +72,7 @@ def place(
         changes.refuse_unknown("host", hosts, {each.host for each in known.hosts})
         for line in effect(word, hosts, known):
             note(line)
-        agree("Do it?", yes=yes or not needs_asking())
+        agree("Do it?", yes=yes)
         rows = await talk.within(changes.say(store, hosts, word), "the store")
         await talk.tell_history(", ".join(hosts[:3]), f"fleet: {word} {len(rows)}", why or "")
         told = [f"{host} {SAID[word]}" for host in sorted(rows)]
@@ -86,18 +85,22 @@ def place(
 
 
 def effect(word: Word, names: Sequence[str], known: Seen) -> list[str]:
-    """What a word does, as lines."""
+    """What a word does, as lines: what it replaces, what is so already, what goes on and what moves."""
     meant = [each for each in known.hosts if each.host in names]
-    replaced = [f"{each.host}: this replaces its {each.word}" for each in meant if each.word not in ("", word)]
+    lines = [f"{each.host}: this replaces its {each.word}" for each in meant if each.word not in ("", word)]
+    lines += [f"{each.host}: so it is already" for each in meant if each.word == word]
+    runs = sum(each.host in names and each.state in ("pending", "ready") for each in known.instances)
+    leaving = sum(each.old in names for each in known.instances)
+    if leaving:
+        lines.append(f"{counted(leaving, 'instance')} started elsewhere already, and still to be stopped there")
+    if not runs:
+        return [*lines, "nothing else runs there" if leaving else "nothing runs there"]
     if word == "cordon":
-        return replaced
-    moving = sum(each.used for each in meant)
+        return [*lines, f"{counted(runs, 'instance')} there: {'it goes' if runs == 1 else 'they go'} on"]
     free = sum(room(each) for each in known.hosts if each.host not in names)
-    if not moving:
-        return [*replaced, "nothing runs there"]
-    over = moving - free
+    over = runs - free
     stay = f"; {over} {'stays' if over == 1 else 'stay'} until there is more" if over > 0 and word == "drain" else ""
-    return [*replaced, f"{counted(moving, 'instance')} to start elsewhere; room for {free} there{stay}"]
+    return [*lines, f"{counted(runs, 'instance')} to start elsewhere; room for {free} there{stay}"]
 
 
 def terminate(
@@ -124,7 +127,7 @@ def terminate(
         for name in instances:
             each = known[name]
             note(f"{name}: {each.state}{f' at {each.host}' if each.host else ''}, of pool {each.pool}")
-        agree("End it?" if len(instances) == 1 else f"End all {len(instances)}?", yes=yes or not needs_asking())
+        agree("End it?" if len(instances) == 1 else f"End all {len(instances)}?", yes=yes)
         rows = await talk.within(changes.terminate(store, instances), "the store")
         await talk.tell_history(", ".join(instances[:3]), f"fleet: terminate {len(rows)}", reason or "")
         states = {name: row.state for name, row in sorted(rows.items())}

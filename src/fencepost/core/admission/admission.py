@@ -22,8 +22,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fencepost.core.admission.brake import Brake
-from fencepost.core.admission.calendar import Calendar
-from fencepost.core.admission.columns import BITS, LOW, NO_LEASE, NONE, Entries, Ids, Mask, Times
+from fencepost.core.admission.calendar import Calendar, sorted_ids
+from fencepost.core.admission.columns import LOW, NO_LEASE, NONE, Entries, Ids, Mask, Times, each_of
 from fencepost.core.admission.hosts import (
     ACQUIRING,
     AGAIN,
@@ -111,16 +111,17 @@ class Admission:
 
         Replaces what was known of it, its place in line too. One in flight stays so, with the new deadline.
         """
-        who, places = self._hosts.once(ids)
-        self._hosts.due[who] = _each(due, places, len(who))
-        self._hosts.deadline[who] = _each(deadline, places, len(who))
-        state = self._hosts.state[who]
+        hosts = self._hosts
+        who, places = hosts.once(ids)
+        due, deadline = each_of(due, places, len(who)), each_of(deadline, places, len(who))
+        hosts.due[who], hosts.deadline[who] = due, deadline
+        state = hosts.state[who]
         flying = state >= RENEWING
         if flying.any():
-            self._hosts.move(who[state == LEAVING], RENEWING)
-            who = who[~flying]
-        self._waiting.put(self._hosts.tickets.issue(who), self._hosts.due[who])
-        self._hosts.move(who, WAITING)
+            hosts.move(who[state == LEAVING], RENEWING)
+            who, due, state = who[~flying], due[~flying], state[~flying]
+        self._waiting.put(hosts.tickets.issue(who), due)
+        hosts.move(who, WAITING, state)
         self._tidy()
 
     def acquire(self, ids: ArrayLike, now: Instant) -> None:
@@ -159,15 +160,16 @@ class Admission:
         Each is in flight from now on, until ``answered`` or ``failed`` says otherwise.
         """
         self.brake.look(now)
-        self._ripen(now)
         free = self.brake.limit - self.in_flight
         room = free if most is None else min(free, most)
+        entries = self._straight(now, room)
         if room <= 0:
             self.brake.bound = self.brake.bound or (free <= 0 and any(self._hosts.counts[READY : AGAIN + 1]))
             return NONE, np.empty(0, np.bool_)
-        entries = self._ready.until(FOREVER, self._hosts.tickets, room)[0] if self._hosts.counts[READY] else NONE
+        if not len(entries) and self._hosts.counts[READY]:
+            entries = self._ready.until(FOREVER, self._hosts.tickets, room)[0]
+            self._hosts.move_on(entries & LOW, READY, RENEWING)
         ids, renewing = entries & LOW, len(entries)
-        self._hosts.move_on(ids, READY, RENEWING)
         acquiring = np.zeros(renewing, np.bool_)
         line = self._from_line(now, room - renewing, renewing)
         if len(line):
@@ -190,16 +192,18 @@ class Admission:
 
         One that was given up before is done too, and leaves the tail. Others are passed over.
         """
-        who, places = self._hosts.once(ids)
-        state = self._hosts.state[who]
-        flying = state >= RENEWING
-        times = now - self._hosts.dispatched[who] if took is None else _each(took, places, len(who))
-        times = times[flying]
+        hosts = self._hosts
+        who, places = hosts.once(ids)
+        state = hosts.state[who]
+        done = state >= RENEWING
+        times = now - hosts.dispatched[who] if took is None else each_of(took, places, len(who))
+        if not done.all():
+            times = times[done]
+            done |= state == AGAIN
+            hosts.tickets.issue(who[state == AGAIN])
+            who, state = who[done], state[done]
         self.brake.answered(len(times), int(times.sum()), float(np.dot(times, times.astype(np.float64))))
-        late = who[state == AGAIN]
-        if len(late):
-            self._hosts.tickets.issue(late)
-        self._hosts.move(who[state >= AGAIN], IDLE)
+        hosts.move(who, IDLE, state)
         self.brake.look(now)
 
     def failed(self, ids: ArrayLike, now: Instant) -> None:
@@ -306,21 +310,35 @@ class Admission:
         line.join(entries, self._place, self._hosts.tickets)
         self._place += len(entries)
 
-    def _ripen(self, now: Instant) -> None:
-        """What is due is ready; of what is ready, those that come too late acquire."""
-        if self._hosts.counts[WAITING]:
-            entries, _ = self._waiting.until(now, self._hosts.tickets)
-            if len(entries):
-                ids = entries & LOW
-                self._hosts.move_on(ids, WAITING, READY)
-                self._ready.put(entries, self._hosts.deadline[ids])
-        if self._hosts.counts[READY]:
-            entries, _ = self._ready.until(now + self.settings.service_p99 - 1, self._hosts.tickets)
-            if len(entries):
-                ids = entries & LOW
-                self._hosts.deadline[ids] = NO_LEASE
-                self._hosts.move_on(ids, READY, QUEUED)
-                self._join(self._fresh, entries)
+    def _straight(self, now: Instant, room: int) -> Entries:
+        """What is due goes out at once if there is room for all of it and nothing was ready before: nearly always.
+
+        Else none does, and what is due is ready.
+        """
+        hosts, entries = self._hosts, NONE
+        if hosts.counts[WAITING]:
+            entries, _ = self._waiting.until(now, hosts.tickets)
+        ids = entries & LOW
+        deadlines = hosts.deadline[ids]
+        soonest = now + self.settings.service_p99
+        if len(ids) and not hosts.counts[READY] and len(ids) <= room and deadlines.min() >= soonest:
+            ids = sorted_ids(ids, deadlines)
+            hosts.move_on(ids, WAITING, RENEWING)
+            return hosts.tickets.entries(ids)
+        hosts.move_on(ids, WAITING, READY)
+        self._ready.put(entries, deadlines)
+        if hosts.counts[READY]:
+            self._refuse_late(soonest)
+        return NONE
+
+    def _refuse_late(self, soonest: Instant) -> None:
+        """Of what is ready, those whose lease would end before the answer came acquire."""
+        entries, _ = self._ready.until(soonest - 1, self._hosts.tickets)
+        if len(entries):
+            ids = entries & LOW
+            self._hosts.deadline[ids] = NO_LEASE
+            self._hosts.move_on(ids, READY, QUEUED)
+            self._join(self._fresh, entries)
 
     def _from_line(self, now: Instant, room: int, renewals: int) -> Entries:
         """Who acquires next, in order, beside so many renewals; second tries as far as they may."""
@@ -367,16 +385,7 @@ class Admission:
         hosts = self._hosts
         for state, calendar, times in ((WAITING, self._waiting, hosts.due), (READY, self._ready, hosts.deadline)):
             ids = (hosts.state == state).nonzero()[0]
-            calendar.put((hosts.tickets.numbers[ids] << BITS) | ids, times[ids])
-
-
-def _each(value: ArrayLike, places: Ids | None, count: int) -> Times:
-    """One number for each of ``count`` ids: as given, at ``places`` if some ids came twice, or one for all."""
-    array = np.asarray(value, np.int64)
-    if array.ndim == 0:
-        return np.full(count, int(array), np.int64)
-    chosen: Times = array if places is None else array[places]
-    return chosen
+            calendar.put(hosts.tickets.entries(ids), times[ids])
 
 
 def _plain(part: msgspec.Struct) -> tuple[object, ...]:

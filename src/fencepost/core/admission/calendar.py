@@ -1,9 +1,9 @@
 """A calendar: entries by time, in buckets, so that a million wait and only those of the next second are ever sorted.
 
 What is put goes to a buffer; once something in it may be wanted it is sorted and cut into buckets, all at once, so that
-a put costs a copy however far apart its times are. The earliest bucket is kept open: sorted, with a place to read on
-from. What comes later for a time before the open bucket's end is merged into it. The order is that of time, and of ids
-among equals.
+a put costs a copy however far apart its times are. The earliest bucket is kept open: sorted (anew if it came in several
+cuts), with a place to read on from. What comes later for a time before the open bucket's end is merged into it. The
+order is that of time, and of ids among equals.
 
 Entries out of date stay where they are until their bucket is opened; the owner makes the calendar anew when most are.
 """
@@ -11,30 +11,53 @@ Entries out of date stay where they are until their bucket is opened; the owner 
 from heapq import heappop, heappush
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fencepost.core.admission.columns import BITS, LOW, NONE, Entries, Ids, Tickets, Times
 from fencepost.core.instant import Duration, Instant
 
 FEW = 4096
 """An empty calendar takes so many straight into its open bucket."""
+WORD = 63
+"""So many bits has a number."""
 SHORT = 1 << 31
 """Nanoseconds that leave room for an id beside them."""
 BUFFER = 1 << 16
 """A buffer of so many is sorted even if nobody asks: it bounds what is sorted at once."""
 
 
-def _order(ids: Ids, times: Times) -> NDArray[np.intp]:
-    """By time, then by id. Both fit into one number if the times are within two seconds, which sorts several times
-    faster."""
+def _stable(numbers: Ids) -> Ids:
+    """Where each is when sorted; equal ones in the order given.
+
+    Numbers are sorted three times faster than places are found by which they would be: so each has its place in its
+    lowest bits, if there is room for both.
+    """
+    count, first = len(numbers), numbers.min()
+    bits = count.bit_length()
+    if int(numbers.max() - first).bit_length() + bits > WORD:
+        found: Ids = numbers.argsort(kind="stable")
+        return found
+    return np.sort(((numbers - first) << bits) | np.arange(count)) & ((1 << bits) - 1)
+
+
+def _order(ids: Ids, times: Times) -> Ids:
+    """By time, then by id."""
     if not len(times):
-        return np.empty(0, np.intp)
-    first = times.min()
-    if int(times.max() - first) < SHORT:
-        both: Times = ((times - first) << BITS) | ids
-        return both.argsort()
-    order: NDArray[np.intp] = np.lexsort((ids, times))
+        return NONE
+    order = _stable(times)
+    later = times[order]
+    if (later[1:] == later[:-1]).any():
+        order = _stable(ids)
+        order = order[_stable(times[order])]
     return order
+
+
+def sorted_ids(ids: Ids, times: Times) -> Ids:
+    """The ids, by time, then by id."""
+    first = times.min()
+    if int(times.max() - first) >= SHORT:
+        order: Ids = np.lexsort((ids, times))
+        return ids[order]
+    return np.sort(((times - first) << BITS) | ids) & LOW
 
 
 class Calendar:
@@ -146,9 +169,10 @@ class Calendar:
                 return False
             bucket = heappop(self._heap)
             chunks = self._buckets.pop(bucket)
-            entries = np.concatenate([each for each, _ in chunks])
-            times = np.concatenate([each for _, each in chunks])
-            self._open(entries, times)
+            if len(chunks) == 1:
+                (self._entries, self._times), self._at = chunks[0], 0
+            else:
+                self._open(np.concatenate([each for each, _ in chunks]), np.concatenate([each for _, each in chunks]))
             self._end = bucket + 1
         return self._at < len(self._entries)
 
@@ -191,13 +215,10 @@ class Calendar:
         self._at = 0
 
     def _spread(self, entries: Entries, times: Times) -> None:
+        order = _order(entries & LOW, times)
+        entries, times = entries[order], times[order]
         buckets = times // self._width
-        first = int(buckets.min())
-        near = int(buckets.max()) - first < 1 << 16
-        # Sixteen bits are sorted by radix, in one pass.
-        order = (buckets - first).astype(np.uint16 if near else np.int64).argsort(kind="stable")
-        entries, times, buckets = entries[order], times[order], buckets[order]
-        cuts = (np.diff(buckets).nonzero()[0] + 1).tolist()
+        cuts = ((buckets[1:] != buckets[:-1]).nonzero()[0] + 1).tolist()
         for start, end in zip([0, *cuts], [*cuts, len(entries)], strict=True):
             bucket = int(buckets[start])
             chunks = self._buckets.get(bucket)

@@ -8,7 +8,7 @@ is ever searched for.
 from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 Ids: TypeAlias = NDArray[np.int64]
 """Ids of hosts: 0 to size - 1."""
@@ -27,30 +27,36 @@ NO_LEASE = -(1 << 62)
 """The deadline of an id that holds nothing."""
 
 
+def each_of(value: ArrayLike, places: Ids | None, count: int) -> Times:
+    """One number for each of ``count`` ids: as given, at ``places`` if some ids came twice, or one for all.
+
+    The caller's own array is never kept.
+    """
+    array = np.array(value, np.int64)
+    if array.ndim == 0:
+        return np.full(count, int(array), np.int64)
+    chosen: Times = array if places is None else array[places]
+    return chosen
+
+
 class Tickets:
     """Each id's current ticket."""
 
     __slots__ = ("numbers",)
 
-    def __init__(self, size: int) -> None:
-        """All at 0."""
-        self.numbers = np.zeros(size, np.int64)
-
-    def copy(self) -> "Tickets":
-        """The same, apart."""
-        other = Tickets(0)
-        other.numbers = self.numbers.copy()
-        return other
-
-    def grow(self, size: int) -> None:
-        """Room for ids up to ``size``."""
-        self.numbers = np.concatenate((self.numbers, np.zeros(size - len(self.numbers), np.int64)))
+    def __init__(self, numbers: NDArray[np.int32]) -> None:
+        """By id; changed in place."""
+        self.numbers = numbers
 
     def issue(self, ids: Ids) -> Entries:
         """New entries for some ids, none twice; all older ones of theirs are out of date."""
-        numbers = self.numbers[ids] + 1
+        numbers = self.numbers[ids] + np.int32(1)
         self.numbers[ids] = numbers
-        return (numbers << BITS) | ids
+        return (numbers.astype(np.int64) << BITS) | ids
+
+    def entries(self, ids: Ids) -> Entries:
+        """The newest entries of some ids."""
+        return (self.numbers[ids].astype(np.int64) << BITS) | ids
 
     def live(self, entries: Entries) -> Mask:
         """Which entries are the newest of their ids."""

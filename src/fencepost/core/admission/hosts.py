@@ -1,9 +1,11 @@
 """What is known of each host: columns by id, and how many are in each state."""
 
-import numpy as np
-from numpy.typing import ArrayLike
+from typing import Any
 
-from fencepost.core.admission.columns import NO_LEASE, Ids, Mask, Tickets
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from fencepost.core.admission.columns import NO_LEASE, NONE, Ids, Mask, Tickets
 from fencepost.core.instant import Duration
 
 IDLE, WAITING, READY, QUEUED, AGAIN, RENEWING, ACQUIRING, LEAVING = range(8)
@@ -11,40 +13,56 @@ IDLE, WAITING, READY, QUEUED, AGAIN, RENEWING, ACQUIRING, LEAVING = range(8)
 NAMES = ("idle", "waiting", "ready", "queued", "again", "renewing", "acquiring", "leaving")
 SIZE_MOST = 1 << 31
 
+RECORD = np.dtype(
+    [
+        ("due", np.int64),
+        ("deadline", np.int64),
+        ("dispatched", np.int64),
+        ("ticket", np.int32),
+        ("state", np.uint8),
+        ("spare", "V3"),
+    ]
+)
+"""All of one host's facts, half a cache line: ids come from all over a million, and each place in memory costs at its
+first touch what ten cost after it."""
+
 
 class Hosts:
-    """Columns by id, changed in place. ``counts`` says how many are in each state."""
+    """Columns by id, changed in place: views of one array of records. ``counts`` says how many are in each state.
 
-    __slots__ = ("_last", "counts", "deadline", "dispatched", "due", "size", "state", "tickets")
+    ``_apart`` are ids that were last found to be all different: they mostly come again, answered and then renewed.
+    """
+
+    __slots__ = ("_apart", "_records", "counts", "deadline", "dispatched", "due", "size", "state", "tickets")
 
     def __init__(self, size: int) -> None:
         """All idle. Raises ``ValueError`` for a size that isn't one."""
-        self.size = 0
-        self.tickets, self.counts = Tickets(0), [0] * len(NAMES)
-        self.state, self._last = np.zeros(0, np.uint8), np.zeros(0, np.int32)
-        self.due, self.dispatched, self.deadline = (np.zeros(0, np.int64) for _ in range(3))
+        self.counts, self._apart = [0] * len(NAMES), NONE
+        self._set(np.zeros(0, RECORD))
         self.grow(size)
+
+    def _set(self, records: NDArray[Any]) -> None:
+        """These are the records; the columns are views of their fields."""
+        self._records, self.size = records, len(records)
+        self.due, self.deadline, self.dispatched = records["due"], records["deadline"], records["dispatched"]
+        self.tickets, self.state = Tickets(records["ticket"]), records["state"]
 
     def grow(self, size: int) -> None:
         """Room for more, idle. Raises ``ValueError`` for fewer than there are, or more than can be."""
-        more = size - self.size
-        if more < 0 or size > SIZE_MOST:
-            raise ValueError(f"size is {size}: {self.size:,} to {SIZE_MOST:,} hosts")
-        self.tickets.grow(size)
-        self.state = np.concatenate((self.state, np.full(more, IDLE, np.uint8)))
-        self._last = np.concatenate((self._last, np.zeros(more, np.int32)))
-        self.due = np.concatenate((self.due, np.zeros(more, np.int64)))
-        self.dispatched = np.concatenate((self.dispatched, np.zeros(more, np.int64)))
-        self.deadline = np.concatenate((self.deadline, np.full(more, NO_LEASE, np.int64)))
-        self.counts[IDLE] += more
-        self.size = size
+        before = self.size
+        if size < before or size > SIZE_MOST:
+            raise ValueError(f"size is {size}: {before:,} to {SIZE_MOST:,} hosts")
+        records = np.zeros(size, RECORD)
+        records[:before] = self._records
+        self._set(records)
+        self.deadline[before:] = NO_LEASE
+        self.counts[IDLE] += size - before
 
     def copy(self) -> "Hosts":
         """The same, apart."""
         other = Hosts(0)
-        other.size = self.size
-        for name in ("tickets", "counts", "state", "_last", "due", "dispatched", "deadline"):
-            setattr(other, name, getattr(self, name).copy())
+        other._set(self._records.copy())
+        other.counts = self.counts.copy()
         return other
 
     def age(self, by: Duration) -> None:
@@ -59,27 +77,30 @@ class Hosts:
         Raises ``ValueError`` for an id that there isn't.
         """
         array = np.asarray(ids, np.int64)
-        if len(array) and array.view(np.uint64).max() >= self.size:
+        if not len(array) or np.array_equal(array, self._apart):
+            return array, None
+        ordered = np.sort(array)
+        if ordered[0] < 0 or ordered[-1] >= self.size:
             raise ValueError(f"an id is outside 0 to {self.size - 1}")
-        if len(array) < 2:
+        if not (ordered[1:] == ordered[:-1]).any():
+            self._apart = array.copy()
             return array, None
-        places = np.arange(len(array), dtype=np.int32)
-        if first:
-            self._last[array[::-1]] = places[::-1]
-        else:
-            self._last[array] = places
-        chosen = self._last[array] == places
-        if chosen.all():
-            return array, None
-        return array[chosen], chosen.nonzero()[0]
+        chosen = np.unique(array if first else array[::-1], return_index=True)[1]
+        chosen = np.sort(chosen if first else len(array) - 1 - chosen)
+        return array[chosen], chosen
 
-    def move(self, ids: Ids, state: int) -> None:
-        """Each of some, none twice, is in this state now."""
-        if len(ids):
-            for old, count in enumerate(np.bincount(self.state[ids]).tolist()):
-                self.counts[old] -= count
-            self.state[ids] = state
-            self.counts[state] += len(ids)
+    def move(self, ids: Ids, state: int, before: NDArray[np.uint8] | None = None) -> None:
+        """Each of some, none twice, is in this state now; ``before`` is where they are, if the caller has looked."""
+        if not len(ids):
+            return
+        before = self.state[ids] if before is None else before
+        if (before == before[0]).all():
+            self.move_on(ids, int(before[0]), state)
+            return
+        for old, count in enumerate(np.bincount(before).tolist()):
+            self.counts[old] -= count
+        self.state[ids] = state
+        self.counts[state] += len(ids)
 
     def move_on(self, ids: Ids, old: int, new: int) -> None:
         """The same for those that are all in one state."""

@@ -18,6 +18,8 @@ GOLDEN = 0x9E3779B97F4A7C15
 """2^64 by the golden ratio."""
 NEIGHBOURS = 4
 """Bits: so many ids follow one another."""
+BITS = 53
+"""Of a share of the period as a whole number: as many as a float has room for."""
 EARLY = 8
 """A renewal keeps its phase if that brings the next one forward by at most this part of a period."""
 
@@ -52,10 +54,10 @@ def phase(ids: Ids, period: Duration) -> Times:
     million, they cost twice as much to decide about. Their blocks lie as evenly as any number of them can (multiples of
     the golden ratio), each over a 64th of the period.
     """
-    words = (ids >> NEIGHBOURS).astype(np.uint64) * np.uint64(GOLDEN)
-    shares = (words >> np.uint64(11)).astype(np.float64) * (1 / (1 << 53))
-    shares += (ids & ((1 << NEIGHBOURS) - 1)) * (1 / (64 << NEIGHBOURS))
-    return ((shares % 1.0) * period).astype(np.int64)
+    block = ((ids >> NEIGHBOURS).astype(np.uint64) * np.uint64(GOLDEN) >> np.uint64(64 - BITS)).view(np.int64)
+    within = (ids & ((1 << NEIGHBOURS) - 1)) << (BITS - 6 - NEIGHBOURS)
+    share = (block + within) & ((1 << BITS) - 1)
+    return (share * (period / (1 << BITS))).astype(np.int64)
 
 
 def next_renewal(due: Times, now: Instant, period: Duration) -> Times:

@@ -13,6 +13,13 @@ from fencepost.core.capacity.rows import HostRow, InstanceRow
 from fencepost.core.instant import Instant
 
 NO_OLD = ("", "")
+LOOPING = 3
+"""An instance whose attempts ended by themselves so often in a row won't mend itself, as far as can be told."""
+
+
+def looping(row: InstanceRow) -> bool:
+    """Whether its attempts end by themselves again and again."""
+    return row.ends >= LOOPING and row.state in ("waiting", "placed")
 
 
 def joined(host: HostRow, instance: Instance) -> HostRow:
@@ -34,22 +41,34 @@ def free_addresses(host: HostRow) -> tuple[str, ...]:
     return tuple(address for address in host.addresses if address not in used)
 
 
-def free_room(host: HostRow, life: str) -> int:
-    """How many more instances may be placed on it: as many as it has room and, if it gives any, addresses for.
+def free_places(host: HostRow, life: str) -> int:
+    """How many more instances it has places for, whether or not it has addresses for them.
 
-    A suspect takes none: it didn't answer lately, so it couldn't be told, and may be dying.
+    A suspect has none: it didn't answer lately, so it couldn't be told, and may be dying.
     """
-    if host.left or not host.placeable(life):
-        return 0
-    room = host.room - len(host.set.instances)
-    return min(room, len(free_addresses(host))) if host.addresses else room
+    return 0 if host.left or not host.placeable(life) else host.room - len(host.set.instances)
+
+
+def free_room(host: HostRow, life: str) -> int:
+    """How many more instances may be placed on it: as many as it has places and addresses for.
+
+    One without an address could run, and nobody could ever be sent to it.
+    """
+    places = free_places(host, life)
+    return min(places, len(free_addresses(host))) if places else 0
 
 
 def placed(row: InstanceRow, host: HostRow, address: str) -> tuple[HostRow, InstanceRow]:
     """The next attempt, at this host. An attempt that still runs elsewhere is kept as the old one."""
     attempt = row.attempt + 1
     after = structs.replace(
-        row, state="placed", attempt=attempt, host=host.host, address=address, zone=host.zone, why=""
+        row,
+        state="placed",
+        attempt=attempt,
+        host=host.host,
+        address=address,
+        zone=host.zone,
+        why=row.why if row.ends else "",
     )
     return joined(host, row.at(attempt, address)), after
 
@@ -60,9 +79,15 @@ def moved(row: InstanceRow, host: HostRow, address: str) -> tuple[HostRow, Insta
     return there, structs.replace(after, old=(row.host, row.id))
 
 
-def over(row: InstanceRow, why: str) -> InstanceRow:
-    """The present attempt is over; the instance waits for its next."""
-    return structs.replace(row, state="waiting", host="", address="", zone="", why=why)
+def over(row: InstanceRow, why: str, *, by_itself: bool = False) -> InstanceRow:
+    """The present attempt is over; the instance waits for its next. ``by_itself``: it ended, and its host said so."""
+    ends = row.ends + 1 if by_itself else 0
+    return structs.replace(row, state="waiting", host="", address="", zone="", why=why, ends=ends)
+
+
+def calm(row: InstanceRow) -> InstanceRow:
+    """The present attempt has run for a while: how those before it ended is no news any more."""
+    return structs.replace(row, ends=0, why="")
 
 
 def found(host: HostRow, instance: Instance, row: InstanceRow | None) -> InstanceRow:

@@ -2,6 +2,9 @@
 
 They stay long enough to be looked at, and longer than a launch may be finished by whoever asks again; a host remembers
 what ended there far longer, so nothing comes back by being forgotten here.
+
+A host that a person forgets keeps its row, marked: whoever has its lease may keep its row in memory, and isn't told of
+rows that are deleted.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -17,9 +20,23 @@ LAUNCH_KEPT: Duration = DAY
 MOST = 500
 
 
-def attempts_held(hosts: Iterable[Versioned]) -> dict[str, None]:
-    """The instances that stand in any host's set, by name."""
-    return dict.fromkeys(each.name for at in hosts if isinstance(at.row, HostRow) for each in at.row.set.instances)
+def unforgettable(row: HostRow, life: str) -> str:
+    """Why a host can't be forgotten, in words that follow its name; "" if it can.
+
+    Once it has lapsed nothing may count on it; before, what runs there would run unseen.
+    """
+    if row.lease == "lapsed" and row.life == life:
+        return ""
+    runs = len(row.set.instances)
+    some = f"{runs} instance{'' if runs == 1 else 's'}"
+    if row.held(life):
+        return f"holds its lease and runs {some}" if runs else "holds its lease"
+    return f"may run {some}: its lease is unknown" if runs else ""
+
+
+def hidden(row: HostRow, life: str) -> bool:
+    """Whether a host is forgotten, and hasn't come back since."""
+    return row.forgotten and not row.held(life)
 
 
 def clearable(

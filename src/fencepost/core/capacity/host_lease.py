@@ -21,7 +21,7 @@ order anything. The rules, each with what goes wrong without it:
 - A store whose identity changed has no leases: all are unknown until each host has answered, and told its set, under a
   grant of this life, or the wait is over.
 - When more than a tenth of the leases would lapse in one R it is taken for our own fault: none does (kubernetes
-  #24597), but those of hosts that a person says are gone.
+  #24597), but those of hosts that a person says are gone. From then on each has R left, to be asked in.
 
 Checking a host is always harmless, so *when* to check is not decided here but by admission, which is told by ``Renew``
 and ``Recheck``. Times are the manager's own monotonic clock.
@@ -123,10 +123,15 @@ class HostLeases(LeaseState):
         return Forget()
 
     def outdated(self, event: Outdated) -> tuple[Effect, ...]:
-        """A host has met something newer: nothing is sent until the row has said whether we are still the owner."""
+        """A host has met something newer: nothing is sent until the row has said whether we are still the owner.
+
+        Unless that was about a token of ours from before: then the call is over, and the host has yet to be asked under
+        the present one. Nobody else would ask it before its lease had run out.
+        """
         if not self.owner.owning or event.id >= self.hosts.size:
             return ()
-        return self.owner.outdated(event, int(self.hosts.number[event.id]), int(self.hosts.nonce[event.id]))
+        effects = self.owner.outdated(event, int(self.hosts.number[event.id]), int(self.hosts.nonce[event.id]))
+        return effects if self.owner.above else (*effects, Recheck(np.array([event.id])))
 
     def send(self, ids: Ids, *, whole: bool = False) -> tuple[Effect, ...]:
         """A check, if the shard is ours and no host is known to have met anything newer."""
@@ -350,6 +355,8 @@ class HostLeases(LeaseState):
         self.mass = self.lapses + would > self.most(hosts.held + self.lapses)
         if self.mass:
             over = np.setdiff1d(over, counted)
+            # Nor do those lapse that are still in our own line when most have answered: each has time to be asked.
+            hosts.ends[ours] = np.maximum(hosts.ends[ours], now + self.settings.renew)
         else:
             self.lapses += len(counted)
         effects: list[Effect] = []

@@ -3,7 +3,7 @@
 Only what changed is looked at again, so that a fleet of a million in which little happens costs little.
 """
 
-from collections.abc import MutableMapping, Sequence
+from collections.abc import Mapping, MutableMapping, Sequence
 
 from msgspec import Struct
 
@@ -42,10 +42,11 @@ class PlacementSettings(Struct, frozen=True, gc=False):
 
 
 class Told(Struct, frozen=True, gc=False):
-    """What a host told under its current token: the version of its set, and what of it doesn't run."""
+    """What a host told under its current token: the version of its set, what of it doesn't run, and maybe why."""
 
     version: int
     down: frozenset[str] = frozenset()
+    causes: Mapping[str, str] = {}
 
 
 class Strikes(Struct, frozen=True, gc=False):
@@ -79,6 +80,8 @@ class Known:
         self.strays: dict[str, dict[tuple[str, str], Instant]] = {}
         self.strikes: dict[str, Strikes] = {}
         self.began: Instant | None = None
+        self.forgotten: dict[str, None] = {}
+        self.settling: dict[str, tuple[str, Instant | None]] = {}
 
     # What is.
 
@@ -97,6 +100,10 @@ class Known:
             row = at.row if isinstance(at.row, HostRow) else row
         self.hosts[row.host] = at
         self.room.put(row)
+        if row.forgotten:
+            self.forgotten[row.host] = None
+        else:
+            self.forgotten.pop(row.host, None)
         if was is not None:
             stays = row.set.ids
             self.unsure.update(dict.fromkeys(each.name for each in was.set.instances if each.id not in stays))
@@ -121,6 +128,10 @@ class Known:
             self.moving.pop(row.instance, None)
         if row.state == "placed":
             self.unsure[row.instance] = None
+        if row.state != "placed" or not row.ends or not self.mine(row.instance):
+            self.settling.pop(row.instance, None)
+        elif self.settling.get(row.instance, ("", None))[0] != row.id:
+            self.settling[row.instance] = (row.id, None)
         for each in (was, row):
             if each is not None:
                 self.look.update(dict.fromkeys(host for host in (each.host, each.old[0]) if host in self.hosts))
@@ -128,7 +139,7 @@ class Known:
     def deleted(self, instance: str) -> None:
         """An ended instance's row is gone."""
         self.instances.pop(instance, None)
-        for kept in (self.waiting, self.ending, self.moving, self.unsure, self.strays, self.strikes):
+        for kept in (self.waiting, self.ending, self.moving, self.unsure, self.strays, self.strikes, self.settling):
             kept.pop(instance, None)
 
     def tell(self, host: str, told: Told | None) -> None:
@@ -179,7 +190,8 @@ class Known:
             return f"{host.host} lapsed"
         told = self.told.get(host.host)
         if told is not None and id_ in told.down:
-            return f"ended by itself on {host.host}"
+            cause = told.causes.get(id_, "")
+            return f"ended by itself on {host.host}" + (f": {cause}" if cause else "")
         if host.held(self.life) and host.reported and id_ not in host.set.ids:
             return f"{host.host} doesn't have it"
         return ""

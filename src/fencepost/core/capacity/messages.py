@@ -100,7 +100,8 @@ class Answer(Message, frozen=True, gc=False, array_like=True, tag=4):
 
     ``boot`` is drawn at each start of the agent; ``stamp`` its own monotonic time, nanoseconds, suspended time counted;
     ``incarnation`` is born with the host's memory; ``version`` that of the set it holds. ``down`` are the attempts of
-    that set that don't run and never will again. ``set`` is None unless asked for.
+    that set that don't run and never will again. ``set`` is None unless asked for. ``causes`` says for people why each
+    of ``down`` ended, in its order, "" where that isn't known; it may be left out.
     """
 
     token: Token
@@ -110,6 +111,7 @@ class Answer(Message, frozen=True, gc=False, array_like=True, tag=4):
     version: int
     down: tuple[str, ...] = ()
     set: InstanceSet | None = None
+    causes: tuple[str, ...] = ()
 
 
 class Newer(Message, frozen=True, gc=False, array_like=True, tag=5):

@@ -6,6 +6,8 @@ what was decided counts only once it is written.
 
 from collections.abc import Callable
 
+from msgspec import structs
+
 from fencepost.core.capacity import attempts
 from fencepost.core.capacity.fleet_store import Change, Group
 from fencepost.core.capacity.known import Known, Strikes
@@ -38,6 +40,7 @@ class Turn:
             self.at_host(host, opened)
         self.ends()
         self.moves()
+        self.settles()
         if opened:
             self.waits()
 
@@ -115,9 +118,13 @@ class Turn:
             if row.old[0]:
                 if self.gone(name, *row.old):
                     self.single(attempts.settled(row))
-            elif self.all.opened and (not places or self.gone(name, row.host, row.id)) and not self.strays(name):
+            elif self.all.opened and self.nowhere(name, places) and not self.strays(name):
                 # Before all is open a host may yet tell of an attempt that the store has forgotten.
                 self.single(attempts.ended(row, self.wall))
+
+    def nowhere(self, name: str, places: list[tuple[str, str]]) -> bool:
+        """Whether its row names no place where it may still run; without any, its own shard's manager says so."""
+        return self.gone(name, *places[0]) if places else self.all.mine(name)
 
     def gone(self, name: str, host: str, id_: str) -> bool:
         """Whether it is for us to say that an attempt has stopped, and it has."""
@@ -129,7 +136,7 @@ class Turn:
         for host, id_ in list(strays):
             row = self.all.host_row(host)
             left = row is None or id_ not in row.set.ids
-            if self.all.stopped(host, id_) or (left and host not in self.all.told):
+            if self.all.stopped(host, id_) or (left and (row is None or not self.all.mine(host))):
                 del strays[host, id_]
         return bool(strays)
 
@@ -151,7 +158,7 @@ class Turn:
         down = told is not None and row.id in told.down
         if not why or not (down or self.all.mine(row.instance)):
             return False
-        if self.leave(row.host, row.id, attempts.over(row, f"{row.id} {why}")) and down:
+        if self.leave(row.host, row.id, attempts.over(row, f"{row.id} {why}", by_itself=down)) and down:
             self.strike(row)
         return True
 
@@ -192,18 +199,31 @@ class Turn:
                 return True
             return each.name in self.touched or bool(self.all.over(host, each.id))
         old = row.old == (host.host, each.id) and row.state in ("waiting", "placed")
-        if old or (current and row.state == "ending") or not self.all.mine(each.name):
+        if old or (current and row.state == "ending"):
             return False  # looked at wherever its row is
-        since = self.all.strays.setdefault(each.name, {}).setdefault((host.host, each.id), self.now)
+        since = self.stray(host, each)
+        if not self.all.mine(each.name):
+            return False
         lapsed = self.all.lapsed(host)
         known = lapsed or (host.held(self.all.life) and host.reported)
-        if known and (lapsed or row.state != "placed" or self.now - since >= self.all.settings.linger):
+        if known and not lapsed and row.state == "ending" and not row.host:
+            # That it has stopped is heard by its host's manager, which may be another shard's: the row says where.
+            self.leave(host.host, each.id, structs.replace(row, host=host.host, attempt=each.attempt))
+        elif known and (lapsed or row.state != "placed" or self.now - since >= self.all.settings.linger):
             self.leave(host.host, each.id)
         return True
+
+    def stray(self, host: HostRow, each: Instance) -> Instant:
+        """Remember that a host holds an attempt which isn't where its row says; since when it has.
+
+        Also of another shard's instance: who says that it has ended may be the manager of a host that it once was on.
+        """
+        return self.all.strays.setdefault(each.name, {}).setdefault((host.host, each.id), self.now)
 
     def unknown(self, host: HostRow, each: Instance, row: InstanceRow | None) -> bool:
         """An attempt that no row knows. Once all hosts have told theirs, the highest number is the present one."""
         if not self.all.mine(each.name):
+            self.stray(host, each)
             return False
         sure = host.held(self.all.life) and host.reported and self.all.opened
         why = self.all.over(host, each.id)
@@ -211,7 +231,10 @@ class Turn:
             self.draft(self.row(host.host) or host, attempts.found(host, each, row))
         elif sure and why and row is not None:
             # It ran and is over: its number is used up, or another host would be told to start the same attempt.
-            self.leave(host.host, each.id, attempts.over(attempts.found(host, each, row), f"{each.id} {why}"))
+            told = self.all.told.get(host.host)
+            down = told is not None and each.id in told.down
+            found = attempts.over(attempts.found(host, each, row), f"{each.id} {why}", by_itself=down)
+            self.leave(host.host, each.id, found)
         elif (sure and why) or (self.all.lapsed(host) and self.all.opened):
             self.leave(host.host, each.id)
         return True
@@ -238,6 +261,17 @@ class Turn:
                     since = self.all.moving[name] = self.now
                 if self.ready(row.id) or self.now - since >= self.all.settings.patience:
                     self.single(attempts.settled(row))
+
+    def settles(self) -> None:
+        """Attempts that have run for a while after others that ended by themselves: nobody need hear of those now."""
+        for name, (id_, since) in list(self.all.settling.items()):
+            row = self.all.instance_row(name)
+            if row is None or row.id != id_ or name in self.touched:
+                continue
+            if since is None:
+                self.all.settling[name] = (id_, self.now)
+            elif self.now - since >= self.all.settings.calm:
+                self.single(attempts.calm(row))
 
     # What waits.
 

@@ -10,7 +10,7 @@ from collections.abc import MutableMapping
 from hashlib import blake2b
 from heapq import heappop, heappush
 
-from fencepost.core.capacity.attempts import free_addresses, free_room
+from fencepost.core.capacity.attempts import free_addresses, free_places, free_room
 from fencepost.core.capacity.rows import HostRow
 
 _SLACK = 64
@@ -73,11 +73,15 @@ class Room:
     """All hosts as the rows say, or as they would be after what is about to be written."""
 
     def __init__(self, life: str, salt: str = "", rows: MutableMapping[str, HostRow] | None = None) -> None:
-        """``rows`` is where they are kept, a dict unless given."""
+        """``rows`` is where they are kept, a dict unless given.
+
+        ``free`` is how many more can be placed, ``places`` how many could be if all hosts had addresses enough.
+        """
         self.life = life
         self.salt = salt
         self.rows: MutableMapping[str, HostRow] = rows if rows is not None else {}
         self.free = 0
+        self.places = 0
         self._zones: dict[str, _Zone] = {}
         self._pools: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
         self._given: dict[str, int] = defaultdict(int)
@@ -95,7 +99,10 @@ class Room:
         self._zones.setdefault(row.zone, _Zone()).put(row.host, hashed(f"{self.salt}/{row.host}"), free)
 
     def _count(self, row: HostRow, by: int) -> None:
-        self.free += by * free_room(row, self.life)
+        places = free_places(row, self.life)
+        if places:
+            self.places += by * places
+            self.free += by * free_room(row, self.life)
         counts = row.word not in ("drain", "gone") and not (row.lease == "lapsed" and row.life == self.life)
         for each in row.set.instances:
             if counts:
@@ -132,7 +139,7 @@ class Room:
             while host := self._zones[name].best(skipped):
                 row = self.rows[host]
                 address = next((each for each in free_addresses(row) if not self._given.get(each)), "")
-                if address or not row.addresses:
+                if address:
                     return row, address
                 skipped.add(host)
         return None

@@ -49,7 +49,8 @@ class HostRow(Struct, frozen=True, gc=False, tag="host", omit_defaults=True):
     start as last seen. ``left`` > 0 marks a suspect: no order was sent since its last answer but those that die within
     so many nanoseconds from when the mark was written. ``reported`` says that the host told its set in this life under
     a grant of this life. ``word`` is a person's: no new instances (cordon), and move those away (drain), and known to
-    be gone (gone).
+    be gone (gone). ``forgotten``: and nobody wants to hear of it any more. ``since`` is when an agent first made itself
+    known at ``at``, for people, nanoseconds since 1970.
     """
 
     host: str
@@ -67,6 +68,8 @@ class HostRow(Struct, frozen=True, gc=False, tag="host", omit_defaults=True):
     reported: bool = False
     set: InstanceSet = InstanceSet()
     word: Word = ""
+    since: Instant = 0
+    forgotten: bool = False
 
     @property
     def key(self) -> str:
@@ -87,7 +90,9 @@ class InstanceRow(Struct, frozen=True, gc=False, tag="instance", omit_defaults=T
 
     ``attempt`` counts from 1 (0: never placed); ``host`` is where that attempt runs, "" while waiting. ``old`` is an
     attempt that still runs elsewhere until this one is ready, as (host, id); ("", "") for none. ``asked_at`` and
-    ``ended_at`` are for people, nanoseconds since 1970. ``why`` says what it waits for, or why it ended.
+    ``ended_at`` are for people, nanoseconds since 1970. ``why`` says what it waits for, or why it ended. ``ends`` is
+    how many attempts in a row ended by themselves, as their hosts said; 0 again once one has run for a while, or was
+    lost with its host.
     """
 
     instance: str
@@ -103,6 +108,7 @@ class InstanceRow(Struct, frozen=True, gc=False, tag="instance", omit_defaults=T
     asked_at: Instant = 0
     ended_at: Instant = 0
     why: str = ""
+    ends: int = 0
 
     @property
     def key(self) -> str:
@@ -163,7 +169,8 @@ class CheckpointRow(Struct, frozen=True, gc=False, tag="checkpoint", omit_defaul
 
     ``hosts`` are names in order; ``ages`` the seconds since each one's last answer at ``at`` (nanoseconds since 1970),
     -1 for none yet; ``silent`` the places of those that didn't answer their last check. A block named "SHARD" alone has
-    no hosts: ``counts`` is what the shard's manager says of itself.
+    no hosts: ``counts`` is what the shard's manager says of itself, and ``loops`` some of its instances that end again
+    and again, as (instance, pool, how often in a row, why).
     """
 
     block: str
@@ -173,6 +180,7 @@ class CheckpointRow(Struct, frozen=True, gc=False, tag="checkpoint", omit_defaul
     ages: tuple[int, ...] = ()
     silent: tuple[int, ...] = ()
     counts: dict[str, int] = {}
+    loops: tuple[tuple[str, str, int, str], ...] = ()
 
     @property
     def key(self) -> str:

@@ -5,11 +5,13 @@ is let in: later versions take nothing away) and it has passed its probes. How i
 
 - *Terminated* is the owner's act, like a target that leaves the file: it costs no budget, and the last one stays.
 - *Moved*, because a person drains its host, is his act too: it serves until its successor does, and then leaves.
-- An attempt whose host's lease has lapsed, or that was replaced, must not serve: its host may be cut off and go on with
-  an old copy, whatever the probes say. But that is automation's judgement, and it may be wrong about a thousand hosts
-  at once. So it counts as dead, whatever its probes say, and is taken out under the same limits as any dead target:
-  a mass lapse can't empty a name. It is struck off the list only when it isn't served any more and the attempt that
-  took its place is.
+- *Over*: its host said that it ended, or it was given up and its next attempt has a place. It isn't a sick target,
+  which might get well: it is gone, and never starts again. So it leaves like one that was terminated, whatever limits
+  say and fail open too, and only the last of a family stays.
+- An attempt whose host's lease has lapsed, and that has no successor yet, must not serve either: its host may be cut
+  off and go on with an old copy, whatever the probes say. But that is automation's judgement, and it may be wrong about
+  a thousand hosts at once. So it counts as dead, whatever its probes say, and is taken out under the same limits as any
+  dead target: a mass lapse can't empty a name.
 - An address that the file lists too is served from the start and then by its probes, as any that is listed: that is the
   owner's word, and a pool need not be empty until its first instances are ready. But it must not serve while the hosts
   that have it to give have lapsed.
@@ -19,7 +21,7 @@ Awkward truth: a lapsed host's instance that a limit keeps goes on being answere
 That is the price of never emptying a name on one store's word; `fencepost drain` takes it out at once.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from msgspec import Struct, structs
@@ -30,16 +32,30 @@ from fencepost.core.traffic.membership import SERVING, Member, Membership, Targe
 
 
 class FleetRows(Struct, frozen=True, gc=False):
-    """The fleet's rows as read last, by key, all of one life of the store."""
+    """The fleet's rows as read last, by key, all of one life of the store.
+
+    ``holders`` is the host whose set has an attempt, by its id; None where nobody keeps that: it is then looked for.
+    """
 
     life: str = ""
     instances: Mapping[str, InstanceRow] = {}
     hosts: Mapping[str, HostRow] = {}
     networks: Mapping[str, NetworkRow] = {}
+    holders: Mapping[str, str] | None = None
+
+    def holder(self, ids: Collection[str]) -> dict[str, HostRow]:
+        """The hosts that have any of these attempts in their set, by the attempt's id."""
+        if self.holders is None:
+            return {id_: host for host in self.hosts.values() for id_ in host.set.ids if id_ in ids}
+        names = {id_: self.holders[id_] for id_ in ids if id_ in self.holders}
+        return {id_: self.hosts[name] for id_, name in names.items() if name in self.hosts}
 
 
 class Launched(NamedTuple):
-    """A pool's instances as its owner lists them, and the addresses of those that he has ended."""
+    """A pool's instances as its owner lists them, and the addresses of those that have ended, or are over.
+
+    An address is in both if an attempt is over there, and another has its place that may not serve yet.
+    """
 
     targets: tuple[Target, ...] = ()
     ended: frozenset[str] = frozenset()
@@ -55,11 +71,11 @@ def launched(pool: str, rows: FleetRows, row: Membership | None, taken: frozense
         if instance.pool != pool or instance.state != "placed" or not address or address in targets or address in taken:
             continue
         targets[address] = placed(instance, rows, members.get(address))
-    ended = []
+    ended = [key for key, each in targets.items() if key in members and outlived(each, members[key])]
     former_ones = [
         each for each in members.values() if each.source and each.key not in targets and each.key not in taken
     ]
-    holders = {id_: host for host in rows.hosts.values() for id_ in host.set.ids} if former_ones else {}
+    holders = rows.holder({each.source for each in former_ones}) if former_ones else {}
     for member in former_ones:
         stays = former(member, rows, holders.get(member.source), members, targets)
         if stays is None:
@@ -112,10 +128,12 @@ def former(
     instance = rows.instances.get(name)
     stays = Target(member.key, member.zone, None, member.served, member.source, member.port)
     if instance is None:
-        return stays
-    if instance.state in ("ending", "ended"):
+        # Its row may have been cleared away while it was the last that could leave.
+        return stays if member.listed else None
+    later = instance.attempt > int(attempt)
+    if instance.state in ("ending", "ended") or (holder is None and (later or instance.ends)):
         return None
-    replaced = instance.state == "waiting" or instance.attempt > int(attempt)
+    replaced = instance.state == "waiting" or later
     if holder is not None:
         stays = _gone(stays, forsaken(holder, rows.life))
     elif replaced:
@@ -126,6 +144,11 @@ def former(
     moved = replaced and holder is not None and not stays.gone and served
     idle = bool(stays.gone) and member.state not in SERVING and (served or not member.served)
     return None if moved or idle else stays
+
+
+def outlived(target: Target, member: Member) -> bool:
+    """Whether what serves at an address is over, and the attempt that has its place may not serve yet."""
+    return bool(target.gone) and member.served and member.source not in ("", target.source)
 
 
 def forsaken(host: HostRow | None, life: str) -> str:

@@ -5,15 +5,17 @@ the last known good stay. Only two things take a target off: its name in `deregi
 list without it. Both are the owner's act, so they cost no budget; but taking off the last target, more than half at
 once, or so many that what is left in service is under `min_in`, needs a yes.
 
-Launched instances that their owner ended aren't there any more, yes or no, so they leave as fast as these three allow:
-at most half of the pool in one pass, and never the last.
+Launched instances that ended aren't there any more, yes or no, so no share in service keeps them: that would be a share
+of nothing. They leave at most half of the pool in one pass, and the last of a family never.
 """
+
+from collections import Counter
 
 import msgspec
 
 from fencepost.core.instant import Instant
 from fencepost.core.traffic.limits import SafetySettings, above_min_in, burst, cost, standing
-from fencepost.core.traffic.membership import SERVING, Listing, Member, Membership, Rule, State, Target
+from fencepost.core.traffic.membership import SERVING, Listing, Member, Membership, Rule, State, Target, family
 
 
 def first_row(
@@ -63,6 +65,9 @@ def first_row(
     )
 
 
+LAST_ONE = "it is the last in service, until another is"
+
+
 class Roster(msgspec.Struct, frozen=True, gc=False):
     """The members after the owner's acts: in listed order, then those that are no longer listed.
 
@@ -83,15 +88,20 @@ def roster(row: Membership, listing: Listing, now: Instant, settings: SafetySett
         return Roster(row.members, row.revision, listing.error or "the source lists no target; the last known stay")
     listed = {target.key: target for target in listing.targets}
     whole = listing.complete and not listing.error and bool(listing.targets)
-    leaving = frozenset(member.key for member in row.members if member.key in listing.deregistered)
+    taken_off = frozenset(member.key for member in row.members if member.key in listing.deregistered)
+    over = frozenset(member.key for member in row.members if member.key in taken_off and member.source)
+    leaving = taken_off - over
     if whole and listing.revision > row.revision:
-        leaving |= frozenset(member.key for member in row.members if member.key not in listed)
+        leaving |= frozenset(member.key for member in row.members if member.key not in listed) - over
     error, revision = listing.error, row.revision
-    refusal = "" if listing.confirmed else _too_much(row, leaving, settings)
+    refusal = "" if listing.confirmed or not leaving else _too_much(row, leaving | over, settings)
     if refusal:
-        error, leaving = refusal, _as_many_as_may(row, leaving & listing.deregistered, settings)
+        error, leaving = refusal, frozenset()
     elif whole:
         revision = listing.revision
+    going, last = _over(row, leaving, over)
+    leaving |= going
+    error = error or last
     known: dict[str, Member] = {member.key: member for member in row.members if member.key not in leaving}
     members = [
         known.pop(key) if key in known else _joining(target, now)
@@ -133,16 +143,28 @@ def _as_listed(member: Member, target: Target | None, listed: bool) -> Member:
     return msgspec.structs.replace(member, zone=zone, listed=listed, source=source, port=port)
 
 
-def _as_many_as_may(row: Membership, leaving: frozenset[str], settings: SafetySettings) -> frozenset[str]:
-    """Of launched instances that were ended, as many as may leave now: all that aren't served, but never the last."""
-    ended = [member for member in row.members if member.key in leaving and member.source]
-    idle = [member.key for member in ended if member.state not in SERVING][: len(row.members) - 1]
-    rest = msgspec.structs.replace(row, members=tuple(each for each in row.members if each.key not in idle))
-    going: frozenset[str] = frozenset()
-    for member in ended:
-        if member.state in SERVING and not _too_much(rest, going | {member.key}, settings):
-            going |= {member.key}
-    return going.union(idle)
+def _over(row: Membership, leaving: frozenset[str], over: frozenset[str]) -> tuple[frozenset[str], str]:
+    """Of launched instances that ended, those that leave now beside ``leaving``; why the last of them can't, or "".
+
+    All that aren't served, and of those that are at most half of the pool, the dead ones first.
+    """
+    staying = [member for member in row.members if member.key not in leaving]
+    idle = [member.key for member in staying if member.key in over and member.state not in SERVING]
+    going = dict.fromkeys(idle[: len(staying) - 1])
+    serving = [member for member in staying if member.state in SERVING]
+    families = Counter(family(member.key) for member in serving)
+    most, last = (len(staying) - len(going)) // 2, ""
+    for member in sorted(serving, key=lambda each: each.healthy is not False):
+        if member.key not in over:
+            continue
+        kind = family(member.key)
+        if families[kind] == 1:
+            last = f"{member.key} stays, though {member.source} is over: {LAST_ONE}"
+        elif most > 0:
+            families[kind] -= 1
+            most -= 1
+            going[member.key] = None
+    return frozenset(going), last
 
 
 def _too_much(row: Membership, leaving: frozenset[str], settings: SafetySettings) -> str:

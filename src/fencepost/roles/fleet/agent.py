@@ -38,7 +38,7 @@ from fencepost.core.capacity.host import (
     Stop,
     Told,
 )
-from fencepost.core.capacity.messages import ToHost
+from fencepost.core.capacity.messages import Answer, FromHost, ToHost
 from fencepost.core.instant import Instant
 from fencepost.ports import Misconfigured, PortError, Refused, Unavailable
 from fencepost.ports.fleet import Driver
@@ -51,6 +51,8 @@ LINE_MOST = 256
 """So many questions wait while one is carried out; further ones are as good as lost on the way."""
 AGAIN_S = 1.0
 """When what went wrong is tried again."""
+CAUSES_MOST, CAUSE_MOST = 64, 160
+"""Of so many attempts that are down it is told why, in so many letters."""
 BITS = 63
 """Of what is drawn: a store's numbers have 64, with a sign."""
 
@@ -83,6 +85,7 @@ class Agent:
         self._line: deque[tuple[HostEvent, Answering]] = deque()
         self._wanted = asyncio.Event()
         self._lost: str = ""
+        self._unstarted: dict[str, str] = {}
         driver.on_end(lambda id_: self._later(Ended(id_)))
 
     @property
@@ -101,7 +104,7 @@ class Agent:
         if self._as_of is not None or not self._line:
             match state.on(Told(message), self.clock()):
                 case (Reply(message=at_once),):
-                    answer(at_once)
+                    answer(self.with_causes(at_once))
                     return
         if len(self._line) < LINE_MOST:
             self._later(Told(message), answer)
@@ -189,8 +192,15 @@ class Agent:
                 case ApplyNetwork(states=states):
                     await self.driver.network(states)
                 case Reply(message=message):
-                    answer(message)
+                    answer(self.with_causes(message))
         return failed
+
+    def with_causes(self, message: FromHost) -> FromHost:
+        """An answer, and why what it tells as down ended; for people, so nothing rests on it."""
+        if not isinstance(message, Answer) or not message.down:
+            return message
+        some = message.down[:CAUSES_MOST]
+        return replace(message, causes=tuple(self._unstarted.get(id_) or self.driver.cause(id_) for id_ in some))
 
     async def start(self, effect: Start) -> list[str]:
         """Start attempts while there is time; the ids of those that weren't."""
@@ -198,6 +208,7 @@ class Agent:
         for instance in effect.instances:
             if self.clock() >= effect.until:
                 log.warning("%s is not started: by now it may run elsewhere", instance.id)
+                self.unstarted(instance.id, "couldn't be started in time")
                 failed.append(instance.id)
                 continue
             try:
@@ -205,10 +216,17 @@ class Agent:
                 log.info("started %s", instance.id)
             except (Refused, Misconfigured, Unavailable) as error:
                 log.warning("%s is not started: %s", instance.id, error.in_full)
+                self.unstarted(instance.id, f"couldn't be started: {error.what}")
                 failed.append(instance.id)
                 if isinstance(error, Unavailable):  # it may run all the same, and is told as down
                     await self.driver.stop(instance.id)
         return failed
+
+    def unstarted(self, id_: str, why: str) -> None:
+        """Keep why an attempt wasn't started, of the newest."""
+        self._unstarted[id_] = why[:CAUSE_MOST]
+        for old in list(self._unstarted)[:-CAUSES_MOST]:
+            del self._unstarted[old]
 
     def failing(self, error: Exception) -> None:
         """Say what is wrong, once."""

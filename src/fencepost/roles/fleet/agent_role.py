@@ -11,8 +11,11 @@ import logging
 from collections.abc import Sequence
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from fencepost.core.capacity.host import HostSettings
 from fencepost.core.instant import SECOND, Duration
+from fencepost.ports import PortError
 from fencepost.ports.fleet import Driver
 from fencepost.roles.fleet.agent import Agent
 from fencepost.roles.fleet.agent_memory import MemoryFile
@@ -88,7 +91,7 @@ class AgentRole:
         try:
             port = await self.server.start(*listen)
             place = f"[{advertised}]:{port}" if ":" in advertised else f"{advertised}:{port}"
-            self.host = Hosted(self.host.host, self.host.zone, place, self.host.room, self.host.addresses)
+            self.host = replace(self.host, at=place)
             log.info("host %s (zone %s) at %s", self.host.host, self.host.zone, place)
             async with asyncio.TaskGroup() as group:
                 if post is not None:
@@ -102,7 +105,7 @@ class AgentRole:
 
     def due(self) -> Sequence[Hosted]:
         """This host, if the API must be told of it."""
-        return (self.host,) if self.due_in() <= 0 else ()
+        return (replace(self.host, incarnation=self.incarnation()),) if self.due_in() <= 0 else ()
 
     def due_in(self) -> float:
         """In how many seconds the API must be told of it, if nobody asks meanwhile."""
@@ -111,6 +114,16 @@ class AgentRole:
             return 0.0
         silent = asyncio.get_running_loop().time() - max(self.joined_at, self.agent.checked)
         return due_after(renew, self.host.host, self.joins) / SECOND - silent
+
+    def incarnation(self) -> int:
+        """Its memory's; 0 while it has none."""
+        memory = self.agent.host.memory
+        if memory is None:
+            try:
+                memory = self.memory.read()
+            except PortError:
+                return 0
+        return memory.incarnation if memory is not None else 0
 
     def registered(self, _: Sequence[Hosted]) -> None:
         """The API knows this host."""

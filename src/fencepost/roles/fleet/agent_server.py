@@ -131,15 +131,24 @@ class AgentServer:
         try:
             packet = self.wire.pack("from host", request, message, DATAGRAM_BYTES)
         except TooLong:
-            try:
-                packet = self.wire.pack("from host", request, shortened(message), DATAGRAM_BYTES)
-            except TooLong as error:
-                log.warning("not answered: %s", error)
+            packet = self.short(request, message)
+            if packet is None:
                 return
         try:
             self._udp.sendto(packet, peer)
         except OSError as error:
             log.debug("answer to %s: %s", peer, error)
+
+    def short(self, request: int, message: FromHost) -> bytes | None:
+        """An answer made to fit, without the words for people first; None if it can't be."""
+        said = ""
+        for each in (uncommented(message), shortened(message)):
+            try:
+                return self.wire.pack("from host", request, each, DATAGRAM_BYTES)
+            except TooLong as error:
+                said = str(error)
+        log.warning("not answered: %s", said)
+        return None
 
 
 class _Datagram:
@@ -212,11 +221,16 @@ class _Connection(asyncio.Protocol):
             self.give_up()
 
 
+def uncommented(message: FromHost) -> FromHost:
+    """An answer without the words for people, but for the first one's."""
+    return replace(message, causes=message.causes[:1]) if isinstance(message, Answer) else message
+
+
 def shortened(message: FromHost) -> FromHost:
     """An answer that fits into a datagram, and is true as far as it goes."""
     match message:
         case Answer():
-            return replace(message, set=None, down=message.down[:CUT])
+            return replace(message, set=None, down=message.down[:CUT], causes=())
         case NetworkAnswer():
             return replace(message, has=message.has[:CUT], unknown=message.unknown[:CUT])
         case _:

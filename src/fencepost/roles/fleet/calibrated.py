@@ -6,19 +6,15 @@ What is learned in a recovery comes too late for it; so it is measured on a quie
 import logging
 
 from fencepost.core.admission import AdmissionSettings
+from fencepost.core.capacity.calibrated import HOSTS, UNCALIBRATED, settings_from
 from fencepost.core.capacity.rows import CalibrationRow
-from fencepost.core.instant import MILLISECOND, SECOND, Duration
+from fencepost.core.instant import Duration
 from fencepost.ports import PortError
 from fencepost.ports.fleet import FleetStorePort
 
 log = logging.getLogger(__name__)
 
-HOSTS = "hosts"
-"""The row about checks of hosts."""
-UNCALIBRATED = CalibrationRow(HOSTS, limit=64, service=5 * MILLISECOND, slowest=250 * MILLISECOND, rate=0.0)
-
-ATTEMPT_LEAST: Duration = 500 * MILLISECOND
-"""A host is told apart from a busy machine: what takes less than that is no silence."""
+__all__ = ["HOSTS", "UNCALIBRATED", "admission_settings", "settings_from"]
 
 
 async def admission_settings(store: FleetStorePort, renew: Duration) -> AdmissionSettings:
@@ -32,15 +28,3 @@ async def admission_settings(store: FleetStorePort, renew: Duration) -> Admissio
         found = [each.row for each in page.rows if isinstance(each.row, CalibrationRow) and each.row.name == HOSTS]
         row = found[0] if found else row
     return settings_from(row, renew)
-
-
-def settings_from(row: CalibrationRow, renew: Duration) -> AdmissionSettings:
-    """A calibration as admission's settings.
-
-    An attempt may take four times the slowest of a thousand, and never more than one renewal: a call that hangs for
-    longer than its lease has left would let it lapse (kubernetes #44887).
-    """
-    slowest = min(max(row.slowest, row.service), renew // 2)
-    service = min(row.service, slowest)
-    attempt = min(max(4 * slowest, ATTEMPT_LEAST), renew, 5 * SECOND)
-    return AdmissionSettings(row.limit, service, slowest, slowest, max(attempt, slowest))

@@ -26,13 +26,14 @@ from msgspec import Struct, structs
 
 from fencepost.core.capacity import lease_rows
 from fencepost.core.capacity.fleet_store import Change, Group, Versioned
+from fencepost.core.capacity.lease_book import A_CALL, LeaseBook
 from fencepost.core.capacity.rows import CalibrationRow, HostRow, LaunchRow, ShardRow
 from fencepost.core.instant import MILLISECOND, SECOND, Duration, Instant
 from fencepost.ports import Refused, Unavailable
 from fencepost.ports.fleet import FleetStorePort
 from fencepost.roles.fleet.calibrated import HOSTS
 from fencepost.roles.fleet.host_manager import PAUSES_S, now
-from fencepost.roles.fleet.manager_hands import A_CALL, ManagerHands
+from fencepost.roles.fleet.manager_hands import ManagerHands
 from fencepost.roles.fleet.manager_questions import Questions
 from fencepost.roles.fleet.wire import Wire
 from fencepost.roles.loop import Condition
@@ -126,7 +127,7 @@ class Asker:
     def __init__(self, wire: Wire, store: FleetStorePort, fleet: Known) -> None:
         condition = Condition()
         self.epochs = fleet.epochs
-        self.hands = ManagerHands(store, 1, "calibrate", condition)
+        self.hands = ManagerHands(store, LeaseBook(1, "calibrate"), condition)
         self.questions = Questions(wire, condition)
         self.questions.begin(self.hands)
         rows = [at.row for _, at in fleet.hosts if isinstance(at.row, HostRow)]

@@ -4,15 +4,16 @@ By compare-and-set without a claim: who owns a shard has its leases, not these. 
 is read again, a few times.
 """
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from difflib import get_close_matches
 
 from msgspec import structs
 
 from fencepost.core.capacity import attempts
+from fencepost.core.capacity.clearing import unforgettable
 from fencepost.core.capacity.fleet_store import Change, Versioned
 from fencepost.core.capacity.rows import FleetRow, HostRow, InstanceRow, Kind, Word
-from fencepost.ports import Unavailable
+from fencepost.ports import Refused, Unavailable
 from fencepost.ports.fleet import FleetStorePort
 from fencepost.roles.fleet.refusals import Unknown
 
@@ -81,20 +82,64 @@ async def say(store: FleetStorePort, names: Sequence[str], word: Word) -> dict[s
     refuse_unknown("host", names, known)
 
     def how(_: str, row: FleetRow | None) -> FleetRow | None:
-        return structs.replace(row, word=word) if isinstance(row, HostRow) else None
+        return structs.replace(row, word=word, forgotten=False) if isinstance(row, HostRow) else None
 
     rows = await change(store, "host", names, how)
     return {name: row for name, row in rows.items() if isinstance(row, HostRow)}
 
 
-async def register(store: FleetStorePort, hosts: Sequence[HostRow]) -> int:
-    """Hosts as their agents say they are; how many are new, or are somewhere else than before. Leases stay."""
+async def refuse_remembered(store: FleetStorePort, names: Sequence[str]) -> None:
+    """Raise ``Refused`` for the first host that can't be forgotten, saying why and what to do."""
+    proof = await store.prove(1, [("host", name) for name in names[:1]])
+    known = await look(store, "host", names)
+    for name, at in known.items():
+        why = unforgettable(at.row, proof.life) if isinstance(at.row, HostRow) else ""
+        if why:
+            hint = (
+                f"fencepost fleet drain {name}, and end its agent; with --gone if that is gone; then wait for its lapse"
+            )
+            raise Refused(f"{name} {why}", where="the fleet", hint=hint)
+
+
+async def forget(store: FleetStorePort, names: Sequence[str]) -> dict[str, HostRow]:
+    """Hosts that nobody wants to hear of any more. Raises ``Unknown`` or ``Refused``, before anything is written."""
+    refuse_unknown("host", names, await look(store, "host", names))
+    await refuse_remembered(store, names)
+
+    def how(_: str, row: FleetRow | None) -> FleetRow | None:
+        return structs.replace(row, word="gone", forgotten=True) if isinstance(row, HostRow) else None
+
+    rows = await change(store, "host", names, how)
+    return {name: row for name, row in rows.items() if isinstance(row, HostRow)}
+
+
+class Elsewhere(Exception):  # noqa: N818  it says what was found
+    """A host that holds its lease is said to be somewhere else, by an agent that hasn't that host's memory."""
+
+
+async def register(
+    store: FleetStorePort,
+    hosts: Sequence[HostRow],
+    incarnations: Mapping[str, int] = {},
+    free: Collection[str] = (),
+) -> int:
+    """Hosts as their agents say they are; how many are new, or are somewhere else than before. Leases stay.
+
+    Raises :class:`Elsewhere`, before anything is written, for a name that another agent holds, unless ``free`` has it:
+    its instances would be taken for lost, and started a second time beside those that run. ``incarnations`` are those
+    of the agents' memories, by host: a host that moved has brought its own along.
+    """
     told, changed = {host.host: host for host in hosts}, dict[str, None]()
 
     def how(name: str, row: FleetRow | None) -> FleetRow | None:
         new = told[name]
         if isinstance(row, HostRow):
-            new = structs.replace(row, zone=new.zone, at=new.at, room=new.room, addresses=new.addresses)
+            same = row.at == new.at or row.incarnation == incarnations.get(name, 0)
+            if not same and row.lease == "held" and name not in free:
+                raise Elsewhere
+            since = row.since if row.at == new.at else new.since
+            kept = structs.replace(row, word="", forgotten=False) if row.forgotten else row
+            new = structs.replace(kept, zone=new.zone, at=new.at, room=new.room, addresses=new.addresses, since=since)
         if new != row:
             changed[name] = None
         return new

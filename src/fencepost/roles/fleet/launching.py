@@ -105,8 +105,11 @@ class Launcher:
         depth = len(self.view.waiting) + self.reserved
         free = max(0, self.view.room.free - depth)
         if free < ask.count:
-            what = f"insufficient capacity: room for {free}, and {ask.count} asked for"
-            hint = "fencepost fleet hosts    shows where room is; add hosts, or terminate instances"
+            places = max(0, self.view.room.places - depth)
+            short = f" ({places} places, and addresses for {free}: addresses are short)" if places > free else ""
+            what = f"insufficient capacity: room for {free}{short}, and {ask.count} asked for"
+            more = "give agents more addresses (--address)" if places >= ask.count else "add hosts"
+            hint = f"fencepost fleet hosts    shows where room is; {more}, or terminate instances"
             raise Insufficient(what, where="the fleet", hint=hint)
         who, now = f"{ask.by}/{ask.key}", self.clocks.steady()
         # Each instance takes its host a check and a write: as many as were measured to come about a second, at most.

@@ -14,13 +14,12 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from fencepost.core.capacity.host_table import HostTable
 from fencepost.core.capacity.lease_calls import Answered, Ids, Outdated, SendOrders
-from fencepost.core.capacity.messages import Answer, Check, FromHost, Newer, Order, ToHost
-from fencepost.core.capacity.token import Token
+from fencepost.core.capacity.messages import ToHost
 from fencepost.core.instant import Duration
 from fencepost.ports import PortError
 from fencepost.roles.fleet.asking import Place, ask
-from fencepost.roles.fleet.host_table import HostTable
 from fencepost.roles.fleet.manager_hands import ManagerHands
 from fencepost.roles.fleet.wire import DATAGRAM_BYTES, Wire
 from fencepost.roles.loop import Condition
@@ -37,7 +36,7 @@ A_ROUND = 4096
 
 
 class Questions:
-    """The sockets of one manager. ``answers`` are those not yet heard, with the host's number.
+    """The sockets of one manager. What is answered goes into its book.
 
     ``pressing``: one of them came over a connection, or there is more to be read: somebody may wait for it. Datagrams
     stay in their socket until they are heard, or the loop would turn once for each of them.
@@ -46,8 +45,6 @@ class Questions:
     def __init__(self, wire: Wire, condition: Condition) -> None:
         self.wire = wire
         self.condition = condition
-        self.answers: list[tuple[int, Answer]] = []
-        self.refusals: list[Outdated] = []
         self._hands: ManagerHands | None = None
         self._sockets: dict[int, socket.socket] = {}
         self._long: deque[tuple[Place, ToHost]] = deque()
@@ -71,8 +68,6 @@ class Questions:
         """What is under way counts for nothing any more."""
         self._turn += 1
         self._long.clear()
-        self.answers.clear()
-        self.refusals.clear()
 
     # Out.
 
@@ -87,8 +82,7 @@ class Questions:
         whole: bool,
     ) -> None:
         """Ask these hosts how they are, each with its present token."""
-        for id_, n, drawn in zip(ids.tolist(), number[ids].tolist(), nonce[ids].tolist(), strict=True):
-            check = Check(table.names[id_], Token(epoch, n, drawn), whole)
+        for id_, check in table.checks(epoch, ids, number, nonce, whole=whole):
             if whole:
                 self._later(table.place(id_), check)
             else:
@@ -99,10 +93,8 @@ class Questions:
 
         ``lasts`` is three renewals.
         """
-        for id_, boot, stamp in zip(effect.ids.tolist(), effect.boot.tolist(), effect.stamp.tolist(), strict=True):
-            row = table.row(id_)
-            token = Token(epoch, row.number, row.nonce)
-            self._later(table.place(id_), Order(row.host, token, boot, stamp, row.set, lasts))
+        for id_, order in table.orders(epoch, effect, lasts):
+            self._later(table.place(id_), order)
 
     def _send(self, place: Place, message: ToHost) -> None:
         family = socket.AF_INET6 if ":" in place[0] else socket.AF_INET
@@ -152,7 +144,7 @@ class Questions:
                 log.debug("%s", error.in_full)
                 continue
             if turn == self._turn:
-                self._take(answer)
+                self.hands.book.hear(answer)
                 self.pressing = True
                 self.hands.arrived.set()
 
@@ -166,7 +158,7 @@ class Questions:
 
     def _read(self, from_: socket.socket) -> None:
         """Read what has come, and wait for more; if that is a round's fill, there is more already."""
-        opened, receive, take = self.wire.open_from_host, from_.recv, self._take
+        opened, receive, take = self.wire.open_from_host, from_.recv, self.hands.book.hear
         for _ in range(A_ROUND):
             try:
                 data = receive(DATAGRAM_BYTES + 1)
@@ -181,23 +173,6 @@ class Questions:
         del self._full[from_]
         asyncio.get_running_loop().add_reader(from_.fileno(), self._receive, from_)
 
-    def _take(self, answer: FromHost) -> None:
-        table = self.hands.table
-        number = table.numbers.get(answer.host)
-        if number is None:
-            return
-        match answer:
-            case Answer():
-                if answer.set is not None:
-                    table.told[number] = answer.set
-                if answer.down:
-                    table.down[number] = (answer.version, answer.down)
-                elif table.down:
-                    table.down.pop(number, None)
-                self.answers.append((number, answer))
-            case Newer(token=token):
-                self.refusals.append(Outdated(number, token.epoch, token.number, token.nonce))
-
     def heard(self) -> tuple[Answered | None, Sequence[Outdated]]:
         """All answers and refusals since the last call, as the decider is told of them.
 
@@ -206,25 +181,4 @@ class Questions:
         self.pressing = False
         for each in list(self._full):
             self._read(each)
-        refused, self.refusals = self.refusals, []
-        if not self.answers:
-            return None, refused
-        last = dict(self.answers)
-        self.answers = []
-        answers = list(last.values())
-        told = self.hands.table.told
-
-        return (
-            Answered(
-                np.array(list(last), np.int64),
-                np.array([each.token.epoch for each in answers], np.int64),
-                np.array([each.token.number for each in answers], np.int64),
-                np.array([each.token.nonce for each in answers], np.uint64),
-                np.array([each.boot for each in answers], np.uint64),
-                np.array([each.stamp for each in answers], np.int64),
-                np.array([each.incarnation for each in answers], np.uint64),
-                np.array([each.version for each in answers], np.int64),
-                np.array([number in told and told[number].version == each.version for number, each in last.items()]),
-            ),
-            refused,
-        )
+        return self.hands.book.heard()

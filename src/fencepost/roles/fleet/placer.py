@@ -51,7 +51,11 @@ class ToldByHosts(dict[str, Told]):
             return default
         version = int(hosts.host_version[number])
         of, down = self.manager.hands.table.down.get(number, (0, ()))
-        return Told(version, frozenset(down) if of == version else frozenset())
+        if of != version or not down:
+            return Told(version)
+        return Told(
+            version, frozenset(down), dict(zip(down, self.manager.hands.table.causes.get(number, ()), strict=False))
+        )
 
     def __contains__(self, host: object) -> bool:
         return isinstance(host, str) and self.get(host) is not None

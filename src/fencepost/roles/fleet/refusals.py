@@ -25,6 +25,14 @@ class Conflict(Refused):
     """The idempotency key stands for another request."""
 
 
+class Taken(Refused):
+    """Another agent has that host's name, and is alive; ``after`` says when it may be free, if nobody answers there."""
+
+    def __init__(self, what: str, after: Duration, *, where: str = "", hint: str = "") -> None:
+        super().__init__(what, where=where, hint=hint)
+        self.after_s = max(1, -(-after // SECOND))
+
+
 class Unknown(Refused):
     """There is nothing of that name."""
 
@@ -34,6 +42,7 @@ KINDS: dict[type[PortError], tuple[int, str]] = {
     LimitExceeded: (429, "request limit exceeded"),
     Unavailable: (503, "unavailable"),
     Conflict: (409, "refused"),
+    Taken: (409, "refused"),
     Unknown: (404, "refused"),
     Refused: (422, "refused"),
     Misconfigured: (500, "misconfigured"),

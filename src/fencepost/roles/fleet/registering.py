@@ -26,13 +26,17 @@ REFUSED_S = 60.0
 
 
 class Hosted(Struct, frozen=True, gc=False):
-    """A host as the API is told of it; ``at`` is where its agent answers, "address:port"."""
+    """A host as the API is told of it; ``at`` is where its agent answers, "address:port".
+
+    ``incarnation`` is that of its memory, 0 if there is none yet: by it a host that moved is told from another one.
+    """
 
     host: str
     zone: str
     at: str
     room: int = 1
     addresses: tuple[str, ...] = ()
+    incarnation: int = 0
 
 
 class Joined(Struct, frozen=True):
@@ -71,6 +75,24 @@ class Post(Protocol):
 def due_after(renew: Duration, name: str, times: int) -> Duration:
     """How long after it was last asked, or registered, a host registers again: from 2R to 3R, another each time."""
     return 2 * renew + jitter(renew, name, times)
+
+
+def refused(body: bytes) -> str:
+    """What a refusal says, and what to do about it."""
+    try:
+        error = json.decode(body, type=_Refusal).error
+    except (ValidationError, ValueError):
+        return body[:200].decode(errors="replace")
+    return error.what + (f"; {error.hint}" if error.hint else "")
+
+
+class _Said(Struct, frozen=True):
+    what: str
+    hint: str = ""
+
+
+class _Refusal(Struct, frozen=True):
+    error: _Said
 
 
 class Registrar:
@@ -122,8 +144,8 @@ class Registrar:
                 self.say("")
                 return None
             if reply.status not in (429, 500, 502, 503, 504):
-                self.say(f"the API refuses it ({reply.status}): {reply.body[:200].decode(errors='replace')}")
-                return self.spread(REFUSED_S)
+                self.say(f"the API refuses it ({reply.status}): {refused(reply.body)}")
+                return self.spread(min(REFUSED_S, 2 * reply.retry_after_s) if reply.retry_after_s else REFUSED_S)
             self._tries += 1
             if reply.retry_after_s:
                 return reply.retry_after_s + jitter(SECOND, self.name, self._tries) / SECOND

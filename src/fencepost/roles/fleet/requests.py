@@ -10,12 +10,13 @@ import asyncio
 import logging
 import re
 import time
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from ipaddress import ip_address
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
+from msgspec import structs
 
 from fencepost.core.capacity.rows import HostRow, Word
 from fencepost.core.instant import SECOND
@@ -24,7 +25,7 @@ from fencepost.ports import HistoryRow, PortError, Refused, Unavailable
 from fencepost.ports.fleet import FleetStorePort
 from fencepost.roles.fleet import changes
 from fencepost.roles.fleet.launching import Clocks, Launch, Launcher
-from fencepost.roles.fleet.refusals import LimitExceeded, status_of
+from fencepost.roles.fleet.refusals import LimitExceeded, Taken, status_of
 from fencepost.roles.fleet.registering import PATH as HOSTS_PATH
 from fencepost.roles.fleet.registering import Hosted
 from fencepost.roles.fleet.view import View
@@ -32,7 +33,7 @@ from fencepost.roles.status.document import when
 from fencepost.settings import Region
 from fencepost.settings.fleet import HOST_NAME
 from fencepost.settings.mistakes import advice
-from fencepost.settings.units import NS
+from fencepost.settings.units import NS, spoken
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -46,6 +47,8 @@ CLEAR_EVERY_S = 60.0
 BODY_BYTES = 512 * 1024
 MANY = 1000
 ROOM_MOST = 10_000
+RENEWALS = 3
+"""A lease lasts so many."""
 REGISTERING_MOST = 4000
 """Hosts that may be in the midst of being made known; more are told to come back."""
 REGISTERED_A_SECOND = 2000
@@ -101,6 +104,7 @@ class FleetApi:
             route("/v1/fleet/instances", self.get_instances, "GET"),
             route("/v1/fleet/launch", self.post_launch, "POST"),
             route("/v1/fleet/terminate", self.post_terminate, "POST"),
+            route("/v1/fleet/forget", self.post_forget, "POST"),
             *(route(f"/v1/fleet/{name}", self.word(name, word), "POST") for name, word in words.items()),
         ]
 
@@ -149,16 +153,47 @@ class FleetApi:
         region = self.region()
         bounded("hosts", len(asked.hosts))
         listed = frozenset(region.fleet.hosts) if region.fleet is not None else frozenset[str]()
-        rows = [judged(host, region, listed) for host in asked.hosts]
+        since = self.clocks.wall()
+        rows = [structs.replace(judged(host, region, listed), since=since) for host in asked.hosts]
         self.registering += len(rows)
         try:
-            changed = await changes.register(self.store, rows)
+            changed = await self.register(rows, {host.host: host.incarnation for host in asked.hosts})
         finally:
             self.registering -= len(rows)
         fleet = region.fleet
         renew_s = fleet.renew_ns / NS["s"] if fleet is not None else 0.0
         shards = fleet.shards if fleet is not None else 1
         return answer({"renew_s": renew_s, "shards": shards, "changed": changed})
+
+    async def register(self, rows: Sequence[HostRow], incarnations: Mapping[str, int]) -> int:
+        """Make hosts known; how many changed. Raises ``Taken`` for a name whose holder has answered lately."""
+        try:
+            return await changes.register(self.store, rows, incarnations)
+        except changes.Elsewhere:
+            await self.view.refresh()
+        answered, silent = self.view.noted(self.clocks.wall())
+        for new in rows:
+            row = self.view.host(new.host)
+            same = row is None or row.at == new.at or row.incarnation == incarnations[new.host]
+            if row is not None and not same and row.held(self.view.life):
+                self.refuse_taken(row, answered.get(row.host), silent=row.host in silent)
+        return await changes.register(self.store, rows, incarnations, {row.host for row in rows})
+
+    def refuse_taken(self, row: HostRow, ago: int | None, *, silent: bool) -> None:
+        """Raise ``Taken`` unless a host that holds its lease has been silent for a whole one.
+
+        ``ago`` is how many seconds ago it was noted to answer, which is seldom; ``silent`` that it didn't since.
+        """
+        fleet = self.region().fleet
+        lease = RENEWALS * (fleet.renew_ns if fleet is not None else 0)
+        if silent and ago is not None and ago * SECOND > lease:
+            return
+        since = f" since {when(row.since)}" if row.since else ""
+        # No number that changes from one try to the next: the agent says what hinders it once.
+        heard = ", which has fallen silent" if silent else ", which answers" if ago is not None else ""
+        what = f"{row.host} is the name of the host at {row.at}{since}{heard}"
+        hint = f"name this one otherwise (--host), or end the agent at {row.at}: the name is free once it has been"
+        raise Taken(what, lease, where="hosts", hint=f"{hint} silent for a lease ({spoken(lease)})")
 
     async def post_launch(self, request: "Request") -> "Response":
         """``POST /v1/fleet/launch``: instances of a pool, once a key."""
@@ -178,6 +213,15 @@ class FleetApi:
         rows = await changes.terminate(self.store, asked.names)
         await self.told_by(", ".join(asked.names[:3]), asked.by, asked.reason, f"terminate {len(rows)}")
         return answer({"instances": {name: row.state for name, row in sorted(rows.items())}}, 202)
+
+    async def post_forget(self, request: "Request") -> "Response":
+        """``POST /v1/fleet/forget``: these hosts leave the lists."""
+        self.allow(request)
+        asked = await body_of(request, Named)
+        bounded("names", len(asked.names))
+        rows = await changes.forget(self.store, asked.names)
+        await self.told_by(", ".join(asked.names[:3]), asked.by, asked.reason, f"forget {len(rows)}")
+        return answer({"hosts": sorted(rows)}, 202)
 
     def word(self, name: str, word: Word) -> Callable[["Request"], Awaitable["Response"]]:
         """``POST /v1/fleet/drain``, ``cordon``, ``gone`` or ``resume``: a person's word about hosts."""
@@ -289,6 +333,8 @@ def refusal(error: PortError) -> "Response":
     if isinstance(error, LimitExceeded):
         headers["retry-after"] = str(error.after_s)
         said["retry_after_s"] = error.after_s
+    elif isinstance(error, Taken):
+        headers["retry-after"] = str(error.after_s)
     elif type(error) is Unavailable:
         headers["retry-after"] = "1"
     return answer({"error": said}, status, headers)

@@ -31,6 +31,7 @@ class ServingRows:
         self._since = dict.fromkeys(READ, 0)
         self._instances: dict[str, InstanceRow] = {}
         self._hosts: dict[str, HostRow] = {}
+        self._holders: dict[str, str] = {}
         self._networks: dict[str, NetworkRow] = {}
 
     async def read(self) -> FleetRows:
@@ -59,7 +60,15 @@ class ServingRows:
                     case InstanceRow() as row:
                         self._instances[row.instance] = row
                     case HostRow() as row:
-                        self._hosts[row.host] = row
+                        self._take_host(row)
                     case NetworkRow() as row:
                         self._networks[row.id] = row
-        self.rows = FleetRows(self._life, self._instances, self._hosts, self._networks)
+        self.rows = FleetRows(self._life, self._instances, self._hosts, self._networks, self._holders)
+
+    def _take_host(self, row: HostRow) -> None:
+        """A host's row, and where its attempts are: nobody need look through all hosts for one of them."""
+        before, self._hosts[row.host] = self._hosts.get(row.host), row
+        for id_ in before.set.ids - row.set.ids if before is not None else ():
+            if self._holders.get(id_) == row.host:
+                del self._holders[id_]
+        self._holders.update(dict.fromkeys(row.set.ids, row.host))

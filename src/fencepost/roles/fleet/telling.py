@@ -11,6 +11,8 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from fencepost.core.capacity import attempts
+from fencepost.core.capacity.clearing import hidden
 from fencepost.core.capacity.fleet_store import Change
 from fencepost.core.capacity.lease_calls import Ids, Lease
 from fencepost.core.capacity.lease_columns import LONG_AGO
@@ -31,7 +33,7 @@ COUNTS_EVERY: Duration = 2 * SECOND
 COUNTS_REST: Duration = 10 * SECOND
 """What a manager says of itself is written so often while something changes, and so often when nothing does."""
 BLOCKS_LEAST: Duration = 10 * SECOND
-LAPSED_NAMED = 10
+LAPSED_NAMED = LOOPS_NAMED = 10
 AT_ONCE = 2000
 MOVING = (
     "checks",
@@ -67,6 +69,7 @@ class Teller:
         self.told_at: Instant = LONG_AGO
         self.blocks_at: Instant = LONG_AGO
         self.states: dict[str, int] = {}
+        self.loops: tuple[tuple[str, str, int, str], ...] = ()
 
     async def run(self) -> None:
         """Tell until cancelled."""
@@ -89,7 +92,7 @@ class Teller:
             news = {name: value for name, value in counts.items() if name not in MOVING}
             if news != self.news or at - self.told_at >= COUNTS_REST:
                 names, sizes = self.lapsed()
-                row = CheckpointRow(str(self.shard), self.owner, time.time_ns(), names, sizes, (), counts)
+                row = CheckpointRow(str(self.shard), self.owner, time.time_ns(), names, sizes, (), counts, self.loops)
                 await self.write([row])
                 self.news, self.told_at = news, at
         if at - self.blocks_at >= self.every:
@@ -175,11 +178,12 @@ class Teller:
         row = leases.owner.row
         opened = row is not None and row.open == leases.owner.life
         wait = 0 if opened or settings.expect else max(0, settings.lease - (at - leases.taken))
+        forgotten, lapsed = self.forgotten()
         return {
-            "hosts": hosts.size,
+            "hosts": hosts.size - forgotten,
             "held": hosts.held,
             "suspect": int(self.quiet(at).sum()),
-            "lapsed": int((hosts.lease == Lease.LAPSED).sum()),
+            "lapsed": int((hosts.lease == Lease.LAPSED).sum()) - lapsed,
             "lapsed_unsaid": int(((hosts.lease == Lease.LAPSED) & ~hosts.gone).sum()),
             "mass": int(leases.mass),
             "open": int(opened),
@@ -198,15 +202,27 @@ class Teller:
             "backlog": admission.backlog,
         }
 
+    def forgotten(self) -> tuple[int, int]:
+        """How many of the shard's hosts a person has forgotten, and how many of those have lapsed."""
+        placement, table = self.placer.placement, self.manager.hands.table
+        found = [placement.host_row(name) for name in placement.forgotten if name in table.numbers]
+        rows = [row for row in found if row is not None and hidden(row, placement.life)]
+        return len(rows), sum(placement.lapsed(row) for row in rows)
+
     async def count_instances(self) -> None:
         """The shard's instances by state, some at a time."""
         placement = self.placer.placement
-        states = dict.fromkeys(("waiting", "pending", "ready", "ending", "ended"), 0)
+        states = dict.fromkeys(("waiting", "pending", "ready", "ending", "ended", "looping"), 0)
+        loops: list[tuple[str, str, int, str]] = []
         for n, name in enumerate(list(placement.instances)):
             row = placement.instance_row(name)
             if isinstance(row, InstanceRow) and placement.mine(name):
                 placed = "ready" if self.placer.acknowledged(row.id) else "pending"
                 states[placed if row.state == "placed" else row.state] += 1
+                if attempts.looping(row):
+                    states["looping"] += 1
+                    if len(loops) < LOOPS_NAMED:
+                        loops.append((row.instance, row.pool, row.ends, row.why))
             if n % AT_ONCE == AT_ONCE - 1:
                 await asyncio.sleep(0)
-        self.states = states
+        self.states, self.loops = states, tuple(loops)

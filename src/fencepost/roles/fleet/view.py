@@ -13,7 +13,8 @@ from typing import Any
 from msgspec import Struct
 
 from fencepost.core.capacity import launches
-from fencepost.core.capacity.clearing import attempts_held, clearable
+from fencepost.core.capacity.attempts import free_addresses, free_room
+from fencepost.core.capacity.clearing import clearable, hidden
 from fencepost.core.capacity.fleet_store import Versioned
 from fencepost.core.capacity.network_state import missing
 from fencepost.core.capacity.room import Room
@@ -36,7 +37,10 @@ READ: tuple[Kind, ...] = ("shard", "host", "instance", "network", "launch", "che
 
 
 class HostSeen(Struct, frozen=True, gc=False):
-    """A host for people and programs. ``seen_s`` is the age of its last answer, None if nobody noted one."""
+    """A host for people and programs. ``seen_s`` is the age of its last answer, None if nobody noted one.
+
+    ``free`` is how many more instances may be placed there, ``addresses`` how many of its addresses no instance has.
+    """
 
     host: str
     zone: str
@@ -47,12 +51,14 @@ class HostSeen(Struct, frozen=True, gc=False):
     used: int
     seen_s: int | None
     instances: tuple[str, ...]
+    free: int = 0
+    addresses: int = 0
 
 
 class InstanceSeen(Struct, frozen=True, gc=False):
     """An instance for people and programs. ``old`` is where an attempt before this one still runs, "" for nowhere.
 
-    ``why`` says what it waits for, or why it ended.
+    ``why`` says what it waits for, or why it ended; ``ends`` how many of its attempts in a row ended by themselves.
     """
 
     instance: str
@@ -66,6 +72,7 @@ class InstanceSeen(Struct, frozen=True, gc=False):
     old: str
     asked_at: str
     why: str
+    ends: int = 0
 
 
 class View:
@@ -84,6 +91,7 @@ class View:
         self.since: dict[Kind, int] = dict.fromkeys(READ, 0)
         self.rows: dict[Kind, dict[str, Versioned]] = {kind: {} for kind in READ}
         self.room = Room(life)
+        self.held = Counter[str]()
         self.waiting: dict[str, None] = {}
         self.placed = 0
         self.pools = Counter[str]()
@@ -117,7 +125,7 @@ class View:
             return
         self.rows[kind][at.row.key] = at
         if isinstance(at.row, HostRow):
-            self.room.put(at.row)
+            self.take_host(at.row, known.row if known is not None else None)
         elif isinstance(at.row, InstanceRow):
             if known is not None and isinstance(known.row, InstanceRow):
                 if known.row.id != at.row.id:
@@ -130,11 +138,21 @@ class View:
                 del self.waiting[at.row.instance]
                 self.placed += at.row.state == "placed"
 
+    def take_host(self, row: HostRow, before: FleetRow | None) -> None:
+        """A host's row: its room, and which instances stand in any host's set, ``held``."""
+        self.room.put(row)
+        if isinstance(before, HostRow):
+            for each in before.set.instances:
+                self.held[each.name] -= 1
+                if not self.held[each.name]:
+                    del self.held[each.name]
+        for each in row.set.instances:
+            self.held[each.name] += 1
+
     async def clear(self, now: Instant) -> int:
         """Delete rows that nobody minds any more; how many. Raises a ``PortError``."""
         await self.refresh()
-        held = attempts_held(self.rows["host"].values())
-        groups = clearable(self.rows["instance"], self.rows["launch"].values(), held, now)
+        groups = clearable(self.rows["instance"], self.rows["launch"].values(), self.held, now)
         if not groups:
             return 0
         written = await self.store.commit(None, groups)
@@ -185,6 +203,13 @@ class View:
 
     # For people.
 
+    @property
+    def short(self) -> str:
+        """What hosts are short of, so that nothing can be placed; "" where something can."""
+        if self.room.free:
+            return ""
+        return "no host with room has a free address" if self.room.places else "no host has room"
+
     def lease(self, row: HostRow) -> str:
         """A host's lease in words."""
         if row.life != self.life or row.lease == "none":
@@ -209,17 +234,17 @@ class View:
         answered, silent = self.noted(now)
         for name in sorted(self.rows["host"]):
             row = self.host(name)
-            if name > after and row is not None:
+            if name > after and row is not None and not hidden(row, self.life):
                 ids = tuple(each.id for each in row.set.instances)
                 lease = self.lease(row)
                 words = (row.zone, row.at, "suspect" if lease == "held" and name in silent else lease, row.word)
-                yield HostSeen(name, *words, row.room, len(ids), answered.get(name), ids)
+                free = (free_room(row, self.life), len(free_addresses(row)))
+                yield HostSeen(name, *words, row.room, len(ids), answered.get(name), ids, *free)
 
     def state(self, row: InstanceRow) -> tuple[str, str]:
         """An instance's state in words, and what it lacks or why it is so."""
         if row.state != "placed":
-            why = row.why or ("" if row.state != "waiting" or self.room.free else "no host has room")
-            return row.state, why
+            return row.state, row.why or (self.short if row.state == "waiting" else "")
         if row.id in self.ready:
             return "ready", row.why  # a newer version that isn't acknowledged yet takes nothing away
         network = self.row("network", row.id)
@@ -237,4 +262,4 @@ class View:
             state, why = self.state(row)
             asked = when(row.asked_at) if row.asked_at else ""
             where = (row.host, row.zone, row.address, row.port, row.old[0])
-            yield InstanceSeen(row.instance, row.pool, state, row.attempt, *where, asked, why)
+            yield InstanceSeen(row.instance, row.pool, state, row.attempt, *where, asked, why, row.ends)

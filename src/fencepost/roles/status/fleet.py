@@ -128,6 +128,7 @@ def fleet_problems(facts: Facts, roles: tuple[RoleStatus, ...]) -> Iterator[Prob
             text = f"{count} hosts fell silent together, taken for a fault of ours or the network's: no lease lapses"
             yield problem(facts, kinds.HOSTS_SILENT, on, text, "fencepost fleet hosts")
         yield from lapsed(facts, each, on)
+        yield from looping(facts, each)
         if each.fresh_count("waiting") and not each.fresh_count("room"):
             text = f"{each.fresh_count('waiting')} instances wait, and no host that is held has room"
             yield problem(facts, kinds.NO_ROOM, on, text, "fencepost fleet hosts")
@@ -143,6 +144,26 @@ def unmanaged(facts: Facts, each: Told, roles: tuple[RoleStatus, ...], on: str) 
     text = "no manager holds it" if role is None or role.state == "down" else f"its manager ({role.state}) says nothing"
     text += ": its leases stay as they are, nothing is placed on its hosts, and a host that dies isn't noticed"
     return problem(facts, kinds.SHARD_UNMANAGED, on, text, log_of(facts, name))
+
+
+def looping(facts: Facts, each: Told) -> Iterator[Problem]:
+    """Pools whose instances end by themselves again and again, with how the last attempt of one ended."""
+    if each.said is None:
+        return
+    pools: dict[str, list[tuple[str, int, str]]] = {}
+    for instance, pool, ends, why in each.said.loops:
+        pools.setdefault(pool, []).append((instance, ends, why))
+    more = each.fresh_count("looping") > len(each.said.loops)
+    for pool, found in sorted(pools.items()):
+        instance, ends, why = found[0]
+        count, one = len(found) - 1, len(found) == 2 and not more
+        others = (
+            f", as {'has' if one else 'have'} {count}{' or more' if more else ''} other{'' if one else 's'} of the pool"
+        )
+        others = others if count else ""
+        text = f"{instance} ended by itself {ends} times in a row{others}; the last: {why}"
+        text += "; it is tried again, more and more seldom: mend its command or what that needs"
+        yield problem(facts, kinds.CRASH_LOOP, pool, text, f"fencepost fleet instances --pool {pool}")
 
 
 def lapsed(facts: Facts, each: Told, on: str) -> Iterator[Problem]:

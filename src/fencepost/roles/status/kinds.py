@@ -46,6 +46,7 @@ TARGETS_UNSEEN = Kind("targets-unseen", "unavailable", MINUTE)
 CHECKER_SUSPECT = Kind("checker-suspect", "unavailable", 5 * MINUTE)
 CHECKER_OUTVOTED = Kind("checker-outvoted", "refused", 5 * MINUTE)
 TARGETS_REFUSED = Kind("targets-refused", "refused", AT_ONCE)
+LAST_ONE_OVER = Kind("last-one-over", "refused", 5 * MINUTE)
 
 FOREIGN_RECORD = Kind("foreign-record", "refused", AT_ONCE)
 NEEDS_ADOPT = Kind("needs-adopt", "refused", AT_ONCE)
@@ -61,6 +62,7 @@ HOSTS_SILENT = Kind("hosts-silent", "unavailable", MINUTE)
 SHARD_UNMANAGED = Kind("shard-unmanaged", "unavailable", 30 * SECOND)
 HOST_LAPSED = Kind("host-lapsed", "unavailable", 10 * MINUTE)
 NO_ROOM = Kind("no-room", "refused", 5 * MINUTE)
+CRASH_LOOP = Kind("crash-loop", "refused", AT_ONCE)
 LEASES_IN_MEMORY = Kind("leases-in-memory", "unavailable")
 PLACING_CLOSED = Kind("placing-closed", "refused", 5 * MINUTE)
 
@@ -89,6 +91,7 @@ KINDS: dict[str, Kind] = {
         CHECKER_SUSPECT,
         CHECKER_OUTVOTED,
         TARGETS_REFUSED,
+        LAST_ONE_OVER,
         FOREIGN_RECORD,
         NEEDS_ADOPT,
         CONTESTED,
@@ -102,6 +105,7 @@ KINDS: dict[str, Kind] = {
         SHARD_UNMANAGED,
         HOST_LAPSED,
         NO_ROOM,
+        CRASH_LOOP,
         LEASES_IN_MEMORY,
         PLACING_CLOSED,
         STORE_UNAVAILABLE,

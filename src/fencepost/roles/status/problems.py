@@ -12,6 +12,7 @@ from fencepost.core.traffic.allowance import why_kept as allowance_says
 from fencepost.core.traffic.desired import desired
 from fencepost.core.traffic.membership import Member, Membership, Mode, Rule, State
 from fencepost.core.traffic.quorum import LEAST_VOTES
+from fencepost.core.traffic.roster import LAST_ONE
 from fencepost.core.zone import Live, withdraws
 from fencepost.roles.status import kinds
 from fencepost.roles.status.answered import asked, followers, foreign, held_with, of_pool, served_by, until
@@ -103,7 +104,10 @@ def alarms(facts: Facts, pool: Pool, row: Membership) -> Iterator[Problem]:
     elif row.suspect:
         text = f"{row.suspect}: removals are slowed to a tenth"
         yield problem(facts, kinds.POOL_SUSPECT, pool.name, text, explain, row.suspect_since)
-    if row.source_error:
+    if row.source_error.endswith(LAST_ONE):
+        line = f"fencepost fleet instances --pool {pool.name}"
+        yield problem(facts, kinds.LAST_ONE_OVER, pool.name, row.source_error, line)
+    elif row.source_error:
         yield problem(facts, kinds.TARGETS_REFUSED, pool.name, row.source_error, "fencepost reload --yes")
 
 

@@ -61,6 +61,9 @@ def way_out(facts: Facts, pool: Pool, row: Membership, member: Member) -> Way:
     rows = facts.store.pools if facts.store else {}
     having = [(each, rows[each.name]) for each in facts.region.pools if each.name in rows]
     effects = [drained(each, found, (member.key,)) for each, found in having]
+    if member.source and any(effect.empties for effect in effects):
+        # Its successor mends it, and comes by itself once it can: what hinders that is the thing to see.
+        return Way(f"fencepost fleet instances --pool {pool.name}")
     if any(effect.empties for effect in effects):
         names = served_by(facts, pool.name, member)
         line = f"fencepost repair {names[0].name} --address {SPARE}" if names else f"fencepost explain {member.key}"

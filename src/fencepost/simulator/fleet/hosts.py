@@ -97,7 +97,9 @@ class SimHost:
         if asked > 2 * self.renew and not walk.no_store(self.process) and not self.cut:
             at = walk.rows.table.get(("host", self.name))
             if at is None:
-                walk.judge.write(self.name, None, HostRow(self.name, self.zone, "192.0.2.1:7700", self.room), 0)
+                addresses = tuple(f"{self.name}/{place}" for place in range(self.room))
+                row = HostRow(self.name, self.zone, "192.0.2.1:7700", self.room, addresses)
+                walk.judge.write(self.name, None, row, 0)
         walk.to(self.process, walk.now + 2 * self.renew + walk.draw() % self.renew, self.register)
 
     # Questions

@@ -40,8 +40,9 @@ class Judge:
         self.ended: dict[str, None] = {}
         self.acked: dict[str, Token] = {}
         self.owners: dict[tuple[str, str, Token], str] = {}
+        self.ordered: dict[tuple[str, Token], str] = {}
+        self.taken: dict[tuple[str, int], str] = {}
         self.restored_at: Instant = -1
-        self.epochs: dict[tuple[str, int], int] = {}
 
     def begin(self, walk: "Walk") -> None:
         """Judge this walk."""
@@ -92,6 +93,8 @@ class Judge:
         """An epoch belongs to one owner, and never falls."""
         if before is not None and row.epoch < before.epoch:
             self.check("single_holder", f"{who} sets shard {row.shard} back from epoch {before.epoch} to {row.epoch}")
+        if before is None or before.epoch != row.epoch:
+            self.taken[row.owner, row.epoch] = self.walk.rows.life
         if before is None or before.owner != row.owner:
             self.walk.watch.saw("taken over" if before is not None else "taken")
             self.walk.tell(who, f"takes shard {row.shard}, epoch {row.epoch}")
@@ -192,6 +195,9 @@ class Judge:
         late = acked is not None and order.token.place < acked.place
         self.check("single_holder", f"{host} obeys {order.token.place} after {acked and acked.place}" if late else "")
         self.known(host, order.token, sender)
+        other = self.ordered.setdefault((host, order.token), sender)
+        if other != sender:
+            self.check("single_holder", f"{host} obeys {sender} under the token {order.token.place} of {other}")
         self.walk.watch.saw("obeyed")
         self.walk.tell(host, f"takes set {order.set.version} of {sender}: {' '.join(sorted(order.set.ids))}")
 
@@ -202,12 +208,17 @@ class Judge:
             self.acked[host] = answer.token
 
     def known(self, host: str, token: Token, sender: str) -> None:
-        """One token belongs to one manager, in each life of the store.
+        """One token belongs to one manager, in each life of the store; that of an order in all lives together.
 
         A store put back gives epochs again that it has forgotten. Whoever has one must grant anew before any order, and
-        a grant of this life outdates what the other still had on the way.
+        a grant of this life outdates what the other still had on the way. That may be a check which arrives only now,
+        so what counts is the life in which its sender took the epoch, and not that of its arrival.
         """
-        owner = self.owners.setdefault((self.walk.rows.life, host, token), sender)
+        life = self.taken.get((sender, token.epoch))
+        if life is None:
+            self.check("single_holder", f"{sender} speaks to {host} in epoch {token.epoch}, which it never took")
+            return
+        owner = self.owners.setdefault((life, host, token), sender)
         if owner != sender:
             self.check("single_holder", f"token {token.place} of {host} is {owner}'s and {sender}'s")
 

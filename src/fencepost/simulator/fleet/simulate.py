@@ -3,7 +3,11 @@
 import time
 from collections.abc import Callable
 
+from msgspec import structs
+
+from fencepost.core.admission import AdmissionSettings
 from fencepost.core.capacity.attempts import free_room
+from fencepost.core.capacity.calibrated import UNCALIBRATED, settings_from
 from fencepost.core.capacity.rows import HostRow, InstanceRow
 from fencepost.core.instant import MILLISECOND, MINUTE, SECOND, Duration, Instant
 from fencepost.simulator.chance import stream
@@ -12,7 +16,7 @@ from fencepost.simulator.fleet.judge import Judge
 from fencepost.simulator.fleet.manager import SimManager
 from fencepost.simulator.fleet.placer import SimPlacer
 from fencepost.simulator.fleet.upsets import FleetUpsets
-from fencepost.simulator.fleet.walk import EPOCH, Process, Walk
+from fencepost.simulator.fleet.walk import EPOCH, PAUSE, Process, Walk
 from fencepost.simulator.scenarios import Scenario
 from fencepost.simulator.schedule import Upset
 from fencepost.simulator.walked import Walked
@@ -22,11 +26,19 @@ RENEW: Duration = 10 * SECOND
 LOOK_EACH: Duration = 5 * SECOND
 HOST_NUMBERS = (3, 5, 8, 12, 20, 40, 80)
 HOST_WEIGHTS = (2, 4, 4, 4, 3, 2, 1)
-MEANS = (MILLISECOND // 2, 2 * MILLISECOND, 2 * MILLISECOND, 20 * MILLISECOND)
-"""Mean of a call's latency; one of 128 takes forty times as long."""
 SKEWS = (0, 0, 0, -10_000, 10_000, 3_000, -7_000)
+SLOWEST = 110
+"""So many times the mean takes the slowest check of a thousand, there and back."""
 PERSON_AFTER: Duration = 2 * MINUTE
 """Where too many hosts are silent for any to lapse, a person says so long after all is calm which ones are gone."""
+
+
+def calibration(seed: int, mean: Duration) -> AdmissionSettings:
+    """What a quiet day's measuring says where calls take so long one way; in half of the fleets nobody measured."""
+    row = UNCALIBRATED
+    if stream(seed, "calibration").randrange(2):
+        row = structs.replace(row, service=2 * mean + PAUSE, slowest=SLOWEST * mean + PAUSE)
+    return settings_from(row, RENEW)
 
 
 class FleetSimulation:
@@ -38,8 +50,7 @@ class FleetSimulation:
         chance = stream(seed, "fleet")
         lease = 3 * RENEW + 3 * RENEW // 50
         self.judge = Judge(lease)
-        mean = scenario.mean or chance.choice(MEANS)
-        self.walk = walk = Walk(seed, self.judge, scenario.promises, mean)
+        self.walk = walk = Walk(seed, self.judge, scenario.promises, scenario.mean)
         count = scenario.hosts or chance.choices(HOST_NUMBERS, HOST_WEIGHTS)[0]
         self.of = scenario.shards or chance.choice((1, 1, 2, 3))
         self.wall = 0
@@ -49,12 +60,13 @@ class FleetSimulation:
             host.process.skewed(EPOCH, chance.choice(SKEWS))
             self.hosts[host.name] = host
         self.judge.hosts = self.hosts
+        calibrated = calibration(seed, walk.latency.mean)
         self.managers: list[SimManager] = []
         self.placers: list[SimPlacer] = []
         for shard in range(1, self.of + 1):
             for place in range(scenario.managers or chance.choice((1, 2, 2, 3))):
                 process = Process(f"m{shard}{'abc'[place]}", chance.choice(SKEWS))
-                self.managers.append(SimManager(walk, process, self.hosts, shard, self.of, RENEW))
+                self.managers.append(SimManager(walk, process, self.hosts, shard, self.of, RENEW, calibrated))
                 self.placers.append(SimPlacer(self.managers[-1], self.ready))
         walk.changed = [act for pair in zip(self.managers, self.placers, strict=True) for act in
                         (pair[0].follow, pair[1].news)]  # fmt: skip

@@ -1,0 +1,277 @@
+"""``fencepost replay``: October 2025 in seconds, and what each guard would have bought."""
+
+import json as json_text
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+
+from fencepost.cli.flags import Json
+from fencepost.cli.layout import table, width
+from fencepost.cli.progress import Progress
+from fencepost.cli.terminal import coloured, note, say
+from fencepost.ports import Misconfigured
+
+if TYPE_CHECKING:  # the replay is loaded when it is wanted
+    from fencepost.incident.replay.options import Options
+    from fencepost.incident.replay.outcome import Outcome
+    from fencepost.incident.replay.scenario import Scenario
+
+OCTOBER = "aws-2025-10-19"
+HOSTS_MOST = 10_000_000
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is asked of a scenario besides one replay of it.
+
+    Parameters
+    ----------
+    ablate
+        As it was, each guard alone, each left out, all: in order of worth.
+    robust
+        So many draws of every calibrated value, within 30 %; which statements still hold in how many.
+    values
+        Every value with its source, and nothing else.
+    """
+
+    ablate: Annotated[bool, Parameter(negative="")] = False
+    robust: int | None = None
+    values: Annotated[bool, Parameter(negative="")] = False
+
+
+ONE = Asked()
+
+
+@dataclass(frozen=True)
+class Files:
+    """Where else it goes.
+
+    Parameters
+    ----------
+    html
+        One page with everything in it.
+    png
+        The story as a picture.
+    """
+
+    html: Path | None = None
+    png: Path | None = None
+
+
+NOWHERE = Files()
+
+
+def replay(
+    scenario: str = OCTOBER,
+    *,
+    guards: str = "none",
+    without: str | None = None,
+    dns_outage: Annotated[str | None, Parameter(name="--dns-outage")] = None,
+    hosts: int | None = None,
+    seed: int = 1,
+    set_: Annotated[tuple[str, ...], Parameter(name="--set", negative="")] = (),
+    asked: Annotated[Asked, Parameter(name="*")] = ONE,
+    files: Annotated[Files, Parameter(name="*")] = NOWHERE,
+    json: Json = False,
+) -> int:
+    """Replay an incident on the deciders of the time, or on those that ship.
+
+    Parameters
+    ----------
+    scenario
+        "aws-2025-10-19", another that is shipped, or a file of your own.
+    guards
+        "none", "production", or some, joined by commas: fence, clean-up, lease-clock, admission, network-throttle,
+        readiness, velocity.
+    without
+        "operators": nobody is at the keyboard.
+    dns_outage
+        An outage of that length comes about whatever the guards: 2h37m.
+    hosts
+        How many; 100,000, or 10,000 where many replays are compared.
+    seed
+        Chance; the same seed gives the same bytes.
+    set_
+        A value of the scenario instead of its own: lease.grace=1h. May be repeated.
+    """
+    from fencepost.incident.replay.scenario_file import find_scenario, set_values
+
+    found = set_values(find_scenario(scenario), dict(_pair(each) for each in set_))
+    options = _options(guards, without, dns_outage, hosts, seed)
+    if asked.values:
+        return _values(found, json)
+    if asked.robust is not None:
+        return _robust(found, options, asked.robust, json)
+    if asked.ablate:
+        return _ablate(found, options, json)
+    return _one(found, options, files, json)
+
+
+def _pair(text: str) -> tuple[str, str]:
+    key, given, value = text.partition("=")
+    if not given:
+        raise Misconfigured(f'"{text}" is no value', where="--set", hint="write it like lease.grace=1h")
+    return key, value
+
+
+def _options(guards: str, without: str | None, outage: str | None, hosts: int | None, seed: int) -> "Options":
+    from fencepost.incident.replay.guards import parse_guards
+    from fencepost.incident.replay.options import Options
+    from fencepost.settings.units import NS
+
+    if without not in (None, "operators"):
+        raise Misconfigured(f'"{without}" can\'t be left out', where="--without", hint='only "operators" can')
+    if hosts is not None and not 100 <= hosts <= HOSTS_MOST:
+        raise Misconfigured(f"{hosts:,} hosts", where="--hosts", hint=f"100 to {HOSTS_MOST:,}")
+    try:
+        chosen = parse_guards(guards)
+    except ValueError as error:
+        raise Misconfigured(str(error), where="--guards", hint="fencepost replay --help names them") from None
+    outage_s = None if outage is None else spell(outage) // NS["s"]
+    return Options(hosts or 0, seed, chosen, without is None, outage_s)
+
+
+def spell(text: str) -> int:
+    """A duration in nanoseconds, of one part or several: "2h37m". Raises Misconfigured."""
+    import re
+
+    from fencepost.settings.units import duration_ns
+
+    parts = re.findall(r"[0-9.]+ ?(?:ms|[smhd])", text)
+    if not parts or "".join(parts) != text.strip():
+        raise Misconfigured(f'"{text}" is no duration', where="--dns-outage", hint='write it like "2h37m" or "90m"')
+    return sum(duration_ns(part) for part in parts)
+
+
+def _one(scenario: "Scenario", options: "Options", files: Files, json: bool) -> int:
+    from msgspec import structs
+
+    from fencepost.incident.replay.run import replay as run
+    from fencepost.incident.replay.show.document import document
+    from fencepost.incident.replay.show.terminal import terminal_text
+
+    options = structs.replace(options, hosts=options.hosts or 100_000)
+    outcome = run(scenario, options)
+    _write(outcome, files)
+    if json:
+        say(json_text.dumps(document(outcome)))
+        return 0
+    unicode = "utf" in (sys.stdout.encoding or "").lower()
+    say(terminal_text(outcome, width=width(sys.stdout), unicode=unicode, colour=coloured(sys.stdout)))
+    return 0
+
+
+def _write(outcome: "Outcome", files: Files) -> None:
+    for path, made in ((files.html, _page), (files.png, _picture)):
+        if path is None:
+            continue
+        try:
+            path.write_bytes(made(outcome))
+        except OSError as error:
+            raise Misconfigured(f"can't be written: {error.strerror}", where=str(path), hint="name another") from None
+        note(f"written: {path}")
+
+
+def _page(outcome: "Outcome") -> bytes:
+    from fencepost.incident.replay.show.page import page
+
+    return page(_beside(outcome)).encode()
+
+
+def _picture(outcome: "Outcome") -> bytes:
+    from fencepost.incident.replay.show.png import picture
+
+    return picture(_beside(outcome))
+
+
+def _beside(outcome: "Outcome") -> list[tuple[str, "Outcome"]]:
+    """The replay, and beside it as it was what guards would have made of the same outage."""
+    from msgspec import structs
+
+    from fencepost.incident.replay.guards import NONE, PRODUCTION, Guard
+    from fencepost.incident.replay.run import replay as run
+    from fencepost.incident.replay.show.naming import called, outage_s
+
+    found = [(called(outcome.options), outcome)]
+    length = outage_s(outcome.scenario)
+    if outcome.options.guards != NONE or not outcome.options.operators or length is None:
+        return found
+    pulled = frozenset({Guard.ADMISSION, Guard.NETWORK_THROTTLE})
+    for guards, operators in ((pulled, False), (PRODUCTION - {Guard.FENCE}, True)):
+        options = structs.replace(outcome.options, guards=guards, operators=operators, outage_s=length)
+        found.append((called(options), run(outcome.scenario, options)))
+    return found
+
+
+def _values(scenario: "Scenario", json: bool) -> int:
+    from fencepost.incident.replay.show.naming import known
+
+    rows = known(scenario)
+    if json:
+        import msgspec
+
+        say(json_text.dumps({"schema": "fencepost.replay-values/1", "values": msgspec.to_builtins(rows)}))
+        return 0
+    cells = [(each.name, each.amount, each.kind, each.source) for each in rows]
+    say("\n".join(table(("VALUE", "", "KIND", "SOURCE"), cells, width(sys.stdout))))
+    return 0
+
+
+def _ablate(scenario: "Scenario", options: "Options", json: bool) -> int:
+    import msgspec
+    from msgspec import structs
+
+    from fencepost.incident.replay.ablation import HOSTS, ablation
+    from fencepost.incident.replay.show.naming import outage_s
+
+    options = structs.replace(options, hosts=options.hosts or HOSTS)
+    length = options.outage_s or outage_s(scenario)
+    if length is None:
+        raise Misconfigured("this scenario says of no outage how long it was", where=scenario.name, hint="--dns-outage")
+    told = Progress()
+    rows = ablation(scenario, options, length, lambda name: told.say(lambda: f"{name} is done"))
+    if json:
+        say(json_text.dumps({"schema": "fencepost.ablation/1", "rows": msgspec.to_builtins(rows)}))
+        return 0
+    cells = [
+        (
+            row.name,
+            "emptied" if row.emptied else "kept",
+            f"{row.leases_missing:.0f}",
+            f"{row.launches_failing:.0f}",
+            f"{row.capacity_out:.0f}",
+        )
+        for row in rows
+    ]
+    heads = ("GUARDS", "ENDPOINT", "LEASES MISSING", "LAUNCHES FAILING", "CAPACITY OUT")
+    say(f"The same outage of {length // 3600}h{length % 3600 // 60:02d}m for all · {options.hosts:,} hosts · minutes")
+    say("\n".join(table(heads, cells, width(sys.stdout))))
+    say("ENDPOINT: what these guards' own DNS writers make of it; where it is kept there would have been no outage.")
+    return 0
+
+
+def _robust(scenario: "Scenario", options: "Options", draws: int, json: bool) -> int:
+    import msgspec
+    from msgspec import structs
+
+    from fencepost.incident.replay.robustness import HOSTS, SPREAD, robustness
+    from fencepost.incident.replay.show.naming import outage_s
+
+    if draws < 1:
+        raise Misconfigured(f"{draws} draws", where="--robust", hint="at least one")
+    options = structs.replace(options, hosts=options.hosts or HOSTS)
+    length = options.outage_s or outage_s(scenario) or 0
+    told = Progress()
+    counted = robustness(
+        scenario, options, length, draws, lambda done: told.say(lambda: f"{done} of {draws} draws are done")
+    )
+    if json:
+        document = {"schema": "fencepost.robustness/1", "draws": draws, "statements": msgspec.to_builtins(counted)}
+        say(json_text.dumps(document))
+        return 0
+    say(f"{draws} draws of every calibrated value, each within {SPREAD:.0%} · {options.hosts:,} hosts")
+    say("\n".join(f"{each.held:4} of {each.of:4}  {each.words}" for each in counted))
+    return 0

@@ -1,0 +1,50 @@
+"""One replay, from a scenario to its outcome."""
+
+import time
+
+import numpy as np
+
+from fencepost.incident.replay.automation import automation
+from fencepost.incident.replay.guards import NONE
+from fencepost.incident.replay.options import AS_IT_WAS, Options
+from fencepost.incident.replay.outcome import Outcome, figures
+from fencepost.incident.replay.quantities import QUANTITIES
+from fencepost.incident.replay.region import STEP_S, Region
+from fencepost.incident.replay.scenario import Scenario
+from fencepost.incident.replay.watch import Watch
+
+
+def replay(scenario: Scenario, options: Options = AS_IT_WAS) -> Outcome:
+    """Run it. Deterministic: the same scenario and options give the same outcome, but for its CPU time."""
+    begun = time.process_time()
+    region = Region(scenario, options.hosts, options.seed, options.guards)
+    dns = automation(scenario, options.guards, options.seed)
+    empty_at = dns.empty_at
+    if options.outage_s is not None and empty_at is None:
+        empty_at = automation(scenario, NONE, options.seed).empty_at
+    ends = None if options.outage_s is None or empty_at is None else empty_at + options.outage_s
+    watch = Watch(scenario, options.operators, ends)
+    steps = scenario.lasts_s // STEP_S
+    series = {name: np.zeros(steps, np.float32) for name in QUANTITIES}
+    for index in range(steps):
+        now = (index + 1) * STEP_S
+        if empty_at is not None and now >= empty_at:
+            region.lose(empty_at)
+            empty_at = None
+        watch.act(region, now)
+        region.step(now)
+        watch.look(region, now)
+        for name, values in series.items():
+            values[index] = region.quantities[name]
+    times = np.arange(1, steps + 1, dtype=np.int64) * STEP_S
+    down = {
+        name: tuple((spell.begun, spell.ended) for spell in spells if spell.begun is not None)
+        for name, spells in watch.spells.items()
+    }
+    cpu_s = time.process_time() - begun
+    counted = figures(series, watch.happened, options.hosts, STEP_S)
+    counted |= {"cpu_s": cpu_s, "walked_s": float(region.leases.walked), "recovery_ratio": None}
+    restored, back = region.paths.restored_at, watch.happened.get("leases-back")
+    if region.leases.ideal_s and restored is not None and back is not None:
+        counted["recovery_ratio"] = round((back - restored) / region.leases.ideal_s, 4)
+    return Outcome(scenario, options, times, series, watch.happened, down, dns.told, counted)

@@ -1,0 +1,84 @@
+"""What a run is called after its options, and what is known of a scenario, with who says so."""
+
+from collections import Counter
+
+from msgspec import Struct
+
+from fencepost.incident.replay.guards import PRODUCTION, Guard
+from fencepost.incident.replay.options import Options
+from fencepost.incident.replay.scenario import Act, Event, Kind, Scenario
+from fencepost.incident.replay.show.hours import Hours, amount, option
+
+GIVEN = "restore-store"
+"""The deed that ends the outage."""
+FEW = 3
+"""So many guards are named one by one."""
+
+
+class Known(Struct, frozen=True, gc=False):
+    """One thing that the scenario says: a value, or the hour of an act or event. ``source`` is spelt out."""
+
+    name: str
+    shown: str
+    kind: Kind
+    source: str
+
+
+def called(options: Options) -> str:
+    """As in "as it was", "with every guard, an outage of 2h37m forced"."""
+    parts = [_guards(options)]
+    if not options.operators:
+        parts.append("nobody at the keyboard")
+    if options.outage_s is not None:
+        parts.append(f"an outage of {option(options.outage_s)} forced")
+    return ", ".join(parts)
+
+
+def _guards(options: Options) -> str:
+    if not options.guards:
+        return "as it was"
+    if options.guards == PRODUCTION:
+        return "with every guard"
+    chosen = [guard.value for guard in Guard if guard in options.guards]
+    if len(chosen) <= FEW:
+        return f"with {' and '.join(chosen)}"
+    missing = [guard.value for guard in Guard if guard not in options.guards]
+    return f"with every guard but {' and '.join(missing)}"
+
+
+def known(scenario: Scenario) -> tuple[Known, ...]:
+    """All values in the file's order, then the reported hours of acts, events and dependents."""
+    hours = Hours(scenario)
+    found = [Known(name, amount(value, hours), value.kind, value.source) for name, value in scenario.values.items()]
+    for each in moments(scenario):
+        shown = "a rule" if each.reported is None else hours.at(each.reported)
+        found.append(Known(each.name, shown, each.kind, each.source))
+    for service in scenario.dependents:
+        spans = ", ".join(f"{hours.at(begins)}–{hours.later(ends)}" for begins, ends in service.reported)
+        found.append(Known(service.name, spans or "a rule", service.kind, service.source))
+    spelt = scenario.sources
+    return tuple(Known(each.name, each.shown, each.kind, spelt.get(each.source, each.source)) for each in found)
+
+
+def moments(scenario: Scenario) -> list[Act | Event]:
+    """What people did and what was seen, in the file's order."""
+    return [*scenario.acts, *scenario.events]
+
+
+def counted(scenario: Scenario) -> dict[Kind, int]:
+    """How much of it is published, estimated, calibrated."""
+    numbers = Counter(each.kind for each in known(scenario))
+    return {kind: numbers[kind] for kind in Kind}
+
+
+def outage_s(scenario: Scenario) -> int | None:
+    """How long the outage was as reported: from the first event that has an hour to the act that ended it."""
+    given = [act.reported for act in scenario.acts if act.does == GIVEN and act.reported is not None]
+    began = [event.reported for event in scenario.events if event.reported is not None]
+    return given[0] - min(began) if given and began else None
+
+
+def whose(scenario: Scenario) -> str:
+    """That calibrated values are not those of whom it happened to."""
+    theirs = "AWS’s" if any("AWS" in text for text in scenario.sources.values()) else "anybody’s who was there"
+    return f"calibrated values are ours, not {theirs}"

@@ -1,0 +1,229 @@
+"""The lease manager driven as a replay does it: many hosts in virtual time, by the second, in arrays alone."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fencepost.core.admission import AdmissionSettings
+from fencepost.core.capacity import lease_facts
+from fencepost.core.capacity.lease_calls import (
+    NO_IDS,
+    Answered,
+    Away,
+    Facts,
+    Forget,
+    HostsRead,
+    Ids,
+    Lease,
+    LeaseSettings,
+    Op,
+    Outdated,
+    Prove,
+    Proven,
+    ReadHosts,
+    ReadShard,
+    Send,
+    SendOrders,
+    ShardRead,
+    ShardWritten,
+    Words,
+    Write,
+    WriteShard,
+    Wrote,
+    lease_settings,
+)
+from fencepost.core.capacity.lease_manager import Effect, LeaseManager, News
+from fencepost.core.capacity.rows import ShardRow
+from fencepost.core.instant import MILLISECOND, SECOND, Duration, Instant
+
+R = 180 * SECOND
+SETTINGS: LeaseSettings = lease_settings("m", 1, 1, R)
+
+
+def by_the_second(rate: int) -> AdmissionSettings:
+    """A calibration for steps of a second: so many calls are answered in one."""
+    return AdmissionSettings(rate, SECOND, SECOND, SECOND, 3 * SECOND)
+
+
+def untaken(count: int) -> Facts:
+    """Rows of hosts that are known and were never granted anything."""
+    kinds = (np.int64, np.uint64, np.int8, np.uint64, np.uint64, np.int64, np.bool_, np.int64, np.bool_)
+    return Facts._make((np.arange(count), *(np.zeros(count, kind) for kind in kinds)))
+
+
+class Replay:
+    """A driver that keeps nothing but columns: hosts that answer within a second, and rows of a store."""
+
+    def __init__(self, count: int, rate: int, admission: AdmissionSettings | None = None) -> None:
+        self.manager = LeaseManager(SETTINGS, admission or by_the_second(rate))
+        self.took: Duration | None = None
+        self.rows = untaken(count)
+        self.shard: ShardRow | None = None
+        self.away = False
+        self.silent: NDArray[np.bool_] = np.zeros(count, np.bool_)
+        self.known: NDArray[np.bool_] = np.zeros(count, np.bool_)
+        self.asked: list[Send] = []
+        self.checks = self.calls = 0
+        self.now: Instant = 0
+        self.nonce = 0
+
+    def second(self) -> None:
+        """Hosts asked in the second before have answered; then time passes."""
+        self.now += SECOND
+        asked, self.asked = self.asked, []
+        for send in asked:
+            self.answer(send.ids[~self.silent[send.ids]])
+        self.carry_out(self.manager.pass_time(self.now))
+
+    def answer(self, ids: Ids) -> None:
+        """Those who answered before have nothing new to tell; the others tell who they are, and what they run."""
+        old = self.known[ids]
+        if old.any():
+            self.carry_out(self.manager.unchanged(ids[old], self.now, self.now, self.took))
+        new = ids[~old]
+        if len(new):
+            hosts, count = self.manager.leases.hosts, len(new)
+            born: Words = new.astype(np.uint64) + np.uint64(1)
+            told = (born, np.full(count, self.now), born, np.zeros(count, np.int64), np.ones(count, np.bool_))
+            epoch = np.full(count, self.manager.leases.owner.epoch)
+            event = Answered(new, epoch, hosts.number[new], hosts.nonce[new], *told)
+            self.carry_out(self.manager.on(event, self.now, self.took))
+            self.known[new] = True
+
+    def carry_out(self, effects: Sequence[Effect]) -> None:
+        """In order; the store answers at once, or not."""
+        self.calls += 1
+        for effect in effects:
+            match effect:
+                case Send():
+                    self.asked.append(effect)
+                    self.checks += len(effect.ids)
+                case Forget():
+                    self.asked.clear()
+                case News() | SendOrders():
+                    pass
+                case _ if self.away:
+                    write = isinstance(effect, Write)
+                    gone = Away(effect.op, effect.ids) if write else Away(Op.NONE, NO_IDS)  # type: ignore[union-attr]
+                    self.carry_out(self.manager.on(gone, self.now))
+                case ReadShard():
+                    self.carry_out(self.manager.on(ShardRead("life", self.shard), self.now))
+                case WriteShard(row=row):
+                    self.shard = row
+                    self.carry_out(self.manager.on(ShardWritten(row), self.now))
+                case ReadHosts():
+                    self.carry_out(self.manager.on(HostsRead("life", len(self.rows.ids), self.rows), self.now))
+                case Prove(ids=ids):
+                    seen = Proven("life", self.shard, lease_facts.of(self.rows, ids))
+                    self.carry_out(self.manager.on(seen, self.now))
+                case Write():
+                    self.write(effect)
+
+    def write(self, write: Write) -> None:
+        """What a write makes of these rows."""
+        self.nonce += len(write.ids)
+        nonces = np.arange(self.nonce, self.nonce + len(write.ids), dtype=np.uint64)
+        version = self.manager.leases.hosts.host_version[write.ids]
+        facts = lease_facts.written(write, lease_facts.of(self.rows, write.ids), nonces, version=version)
+        lease_facts.keep(self.rows, facts)
+        self.carry_out(self.manager.on(Wrote(write.op, True, facts), self.now))
+
+    def held(self) -> int:
+        """Hosts that hold a lease and have told what they run."""
+        return int(np.count_nonzero((self.rows.lease == Lease.HELD) & self.rows.reported))
+
+
+def walked(replay: Replay, lasts: Duration) -> None:
+    """So long."""
+    for _ in range(lasts // SECOND):
+        replay.second()
+
+
+def test_a_replay_of_many_hosts_is_driven_by_arrays_alone() -> None:
+    """All are granted as fast as the service takes it; then each is checked once in R, and the book was never used."""
+    replay = Replay(10_000, 400)
+    walked(replay, 2 * R)
+    assert replay.held() == 10_000
+    before, calls = replay.checks, replay.calls
+    walked(replay, R)
+    assert 0.9 < (replay.checks - before) / 10_000 < 1.2
+    assert replay.calls - calls < 4 * R // SECOND + 100
+    assert not replay.manager.book.writes
+    assert not len(replay.manager.book.table)
+
+
+def test_the_store_is_away_for_three_leases_and_nothing_lapses() -> None:
+    """In October 2025 the manager of EC2's hosts couldn't reach its database for hours, and all leases ran out."""
+    replay = Replay(500, 400)
+    walked(replay, R)
+    replay.away = True
+    walked(replay, 10 * R)
+    replay.away = False
+    walked(replay, 2 * R)
+    assert replay.held() == 500
+    assert replay.manager.counts.lapsed == 0
+    assert replay.rows.number.tolist() == [1] * 500
+
+
+def test_a_few_silent_hosts_lapse_and_come_back() -> None:
+    """After a whole lease, and at their first answer."""
+    replay = Replay(1_000, 400)
+    walked(replay, 2 * R)
+    replay.silent[:20] = True
+    walked(replay, 5 * R)
+    assert replay.manager.counts.lapsed == 20
+    assert replay.held() == 980
+    replay.silent[:] = False
+    walked(replay, R)
+    assert replay.held() == 1_000
+
+
+def test_nothing_has_changed_is_short_for_the_same_answers() -> None:
+    """What a driver needn't say again is taken from what the hosts told last."""
+    short, long = Replay(3_000, 400), Replay(3_000, 400)
+    for each in (short, long):
+        walked(each, 2 * R)
+    ids = np.concatenate([send.ids for send in short.asked])
+    assert len(ids) > 1
+    hosts, count, now = long.manager.leases.hosts, len(ids), long.now + SECOND
+    epoch, stamp = np.full(count, long.manager.leases.owner.epoch), np.full(count, now)
+    own = (hosts.number[ids], hosts.nonce[ids], hosts.boot[ids])
+    told = (hosts.host_incarnation[ids], hosts.host_version[ids], hosts.whole[ids])
+    said = long.manager.on(Answered(ids, epoch, *own, stamp, *told), now, SECOND // 2)
+    assert short.manager.unchanged(ids, now, now, np.full(count, SECOND // 2)) == said == ()
+    assert short.manager.leases.key() == long.manager.leases.key()
+    assert short.manager.admission.key() == long.manager.admission.key()
+
+
+def test_a_driver_that_waits_for_the_next_step_says_how_long_calls_took() -> None:
+    """A calibration in milliseconds, and a step of a second: waiting for that isn't taken for a slow service."""
+    call = 40 * MILLISECOND
+    rates = []
+    for took in (call, None):
+        replay = Replay(10_000, 400, AdmissionSettings(400, call, call, call, 3 * SECOND))
+        replay.took = took
+        walked(replay, 20 * SECOND)
+        rates.append(replay.manager.admission.rate)
+    assert rates[0] >= 10_000
+    assert rates[1] <= 440
+
+
+def test_a_host_that_refuses_before_its_number_is_known_is_passed_over() -> None:
+    """A refusal can overtake the reading that makes its host known: admission has no place for it yet."""
+    manager = LeaseManager(SETTINGS, by_the_second(10))
+    assert manager.on(Outdated(3, 1, 1, 1), SECOND) == ()
+
+
+def test_what_was_asked_for_before_everything_is_forgotten_is_left_out() -> None:
+    """Whose numbers nobody knows any more; the calls about the shard's row stay."""
+    replay = Replay(50, 400)
+    walked(replay, R)
+    replay.away = True
+    walked(replay, 10 * SECOND)
+    replay.manager.leases.hosts.busy[:5] = Op.REREAD
+    other = ShardRow(1, 1, "other", 9)
+    effects = replay.manager.on(ShardRead("life", other), replay.now)
+    assert any(isinstance(each, Forget) for each in effects)
+    assert not any(isinstance(each, ReadHosts | Write | Prove | Send) for each in effects)
+    assert replay.manager.admission.size == 0
