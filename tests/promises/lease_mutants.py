@@ -354,14 +354,12 @@ MUTANTS: tuple[Mutant, ...] = (
         HOLDER,
         10,
     ),
-)
-"""Each rule that something breaks without."""
-SPARE: tuple[Mutant, ...] = (
     Mutant(
         "what has ended is remembered",
         ((HostMemory, "over", property(nothing_is_over)),),
-        shape(1, TERMINATE, RESTORE, grants=2, time=1, placed=True),
-        STARTS,
+        shape(1, TERMINATE, WIPE, LAUNCH, time=1, placed=True),
+        TWICE,
+        31,
     ),
 )
-"""Rules without which no way was found in which anything breaks: a second lock."""
+"""Each rule that something breaks without."""

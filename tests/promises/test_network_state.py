@@ -4,13 +4,16 @@ October 2025, from 05:28 on: instances were served before their network state ha
 was what took longest to drain.
 """
 
+from pathlib import Path
+
 import pytest
 from network_mutants import MUTANTS, Mutant, shape
 
+from fencepost.core.promises import NETWORK
 from fencepost.explorer.explore import Explorer
 from fencepost.explorer.network_model import NetworkModel
 from fencepost.explorer.result import Result, tell
-from fencepost.world.network import Fault, Shape
+from fencepost.world.network import PROMISES, Fault, Shape
 
 MOST = 500_000
 INPUT = Fault.INPUT
@@ -66,3 +69,10 @@ def test_with_the_rule_the_same_holds(mutant: Mutant) -> None:
     """The same managers, faults and bounds with the deciders that ship."""
     result = explored(mutant.shape)
     assert result.verdict == "holds", tell(result)
+
+
+def test_each_promise_of_network_state_has_a_name_and_breaks_without_some_rule() -> None:
+    """What is judged here is named where all promises are; one that no rule is needed for would say nothing."""
+    assert {mutant.breaks for mutant in MUTANTS} == set(PROMISES)
+    page = (Path(__file__).parents[2] / "docs/concepts/network-state.md").read_text()
+    assert [name for name in NETWORK if f"**{name}.**" not in page] == []

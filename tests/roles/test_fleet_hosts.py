@@ -120,6 +120,29 @@ def test_a_second_agent_under_a_live_hosts_name_is_refused() -> None:
     asked(work)
 
 
+@pytest.mark.parametrize(
+    ("addresses", "why"),
+    [
+        (("192.0.2.8",), ""),
+        (("192.0.2.9",), "each free address of a host with room is in use at another host, which gives it too"),
+        ((), "no host with room has a free address"),
+        (None, "no host has room"),
+    ],
+)
+def test_what_waits_says_what_is_short(addresses: tuple[str, ...] | None, why: str) -> None:
+    """Places, addresses, or addresses that two hosts say they can give: each is mended elsewhere."""
+
+    async def work(api: Asked) -> None:
+        there, row = attempts.placed(InstanceRow("web-1", "web"), held("h1", room=1), "192.0.2.9")
+        other = structs.replace(held("h2", room=0 if addresses is None else 2), addresses=addresses or ())
+        await api.open(there, other)
+        await api.put(row, InstanceRow("web-2", "web"))
+        found = (await api.call("/v1/fleet/instances?state=waiting"))[1]["instances"]
+        assert [each["why"] for each in found] == [why]
+
+    asked(work)
+
+
 def test_a_forgotten_host_is_known_again_when_its_agent_registers() -> None:
     """It is refused while its lease is held, or what it may run isn't known; what registers again begins anew."""
 

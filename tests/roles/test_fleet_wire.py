@@ -1,7 +1,9 @@
 """Packets between managers and agents: they come out as they went in, and hostile ones come to nothing."""
 
 import random
+from typing import cast
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -20,6 +22,7 @@ from fencepost.core.capacity.messages import (
     ToHost,
 )
 from fencepost.core.capacity.token import Token
+from fencepost.roles.fleet.agent_server import CUT, AgentServer, Answerer
 from fencepost.roles.fleet.wire import DATAGRAM_BYTES, FRAME_BYTES, Frames, TooLong, Wire, framed
 
 WIRE = Wire(b"k" * 32)
@@ -117,3 +120,24 @@ def test_a_key_that_keeps_nobody_out_is_refused(size: int) -> None:
     """Shorter than the seal, it would be what is guessed."""
     with pytest.raises(ValueError, match="at least 16 bytes"):
         Wire(bytes(size))
+
+
+def test_words_for_people_give_way_before_what_is_decided_by() -> None:
+    """Twenty attempts down with a line each don't fit into a datagram: all of the ids do, and the first one's words."""
+    server = AgentServer(WIRE, cast("Answerer", None))
+    ids = tuple(f"web-{number}.1" for number in range(20))
+    packet = server.short(9, Answer("h1", T, 5, 10**18, 7, 4, ids, None, ("no port " * 15,) * 20))
+    assert packet is not None
+    assert len(packet) <= DATAGRAM_BYTES
+    assert WIRE.open_from_host(packet) == (9, Answer("h1", T, 5, 10**18, 7, 4, ids, None, ("no port " * 15,)))
+    many = tuple(f"web-{number}.1" for number in range(300))
+    packet = server.short(9, Answer("h1", T, 5, 10**18, 7, 4, many, None, ("no port",) * 64))
+    assert packet is not None
+    assert WIRE.open_from_host(packet) == (9, Answer("h1", T, 5, 10**18, 7, 4, many[:CUT]))
+
+
+def test_an_answer_of_an_agent_that_gives_no_causes_is_read() -> None:
+    """Hosts are upgraded one by one, and their managers before or after."""
+    answer = Answer("h1", T, 5, 10**18, 7, 4, ("web-1.1",))
+    fields = msgspec.msgpack.decode(msgspec.msgpack.encode(answer))[:-1]
+    assert msgspec.msgpack.decode(msgspec.msgpack.encode(fields), type=Answer) == answer

@@ -13,7 +13,7 @@ from fencepost.assembly.checkers import checker_settings
 from fencepost.core.capacity import attempts
 from fencepost.core.capacity.fleet_store import Change
 from fencepost.core.capacity.messages import Instance, InstanceSet
-from fencepost.core.capacity.rows import FleetRow, HostRow, InstanceRow, NetworkRow
+from fencepost.core.capacity.rows import FleetRow, HostRow, InstanceRow, InstanceState, NetworkRow
 from fencepost.core.instant import SECOND, Duration
 from fencepost.core.traffic.membership import Membership, State
 from fencepost.ports import Unavailable
@@ -169,5 +169,26 @@ def test_where_an_attempt_is_is_known_as_if_all_hosts_were_looked_through(
             found = await serving.read()
             wanted = {f"web-{each}.1" for each in asked}
             assert found.holder(wanted) == structs.replace(found, holders=None).holder(wanted)
+
+    asyncio.run(go())
+
+
+states = st.sampled_from(["waiting", "placed", "ending", "ended"])
+
+
+@given(st.lists(st.tuples(st.integers(1, 4), st.sampled_from(["web", "api"]), states), max_size=12))
+def test_a_pools_placed_instances_are_known_as_if_all_were_looked_through(
+    story: list[tuple[int, str, InstanceState]],
+) -> None:
+    """Ten pools, each looking through all of 100,000 instances each second, leave a balancer no time for else."""
+
+    async def go() -> None:
+        rows = ReferenceRows("1")
+        serving = ServingRows(ReferenceFleet(rows, pause))
+        for number, pool, state in story:
+            put(rows, InstanceRow(f"i{number}", pool, state, 1, "h1", "192.0.2.1"))
+            found = await serving.read()
+            for each in ("web", "api"):
+                assert found.of_pool(each) == structs.replace(found, placed=None).of_pool(each)
 
     asyncio.run(go())

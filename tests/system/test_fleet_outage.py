@@ -181,6 +181,8 @@ def test_hosts_cut_off_for_longer_than_a_lease_lapse_only_if_a_person_says_so(st
     assert stage.leases() == before
     stage.say("gone", tuple(before))
     until(lambda: {lease for lease, _, _ in stage.leases().values()} == {"lapsed"}, 30)
+    # Heard again before placement has seen that they lapsed, they would keep what runs on them, and rightly so.
+    until(lambda: all(row.state != "placed" for row in stage.instances().values()), 60)
     asked, begun = stage.counts(), time.monotonic()
     stage.wish()
     took = stage.all_held(scale.hosts, 120)

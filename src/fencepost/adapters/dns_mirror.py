@@ -16,7 +16,7 @@ changes at such a name puts the endpoint's Live together anew. An endpoint witho
 
 import re
 import socket
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from ipaddress import IPv6Address
 
 from msgspec.structs import replace
@@ -33,6 +33,8 @@ _MARKER = b"\x0a" + MARKER_LABEL.encode()
 _WILDCARD = b"\x09" + WILDCARD_LABEL.encode()
 _TURNED = (_MARKER, _WILDCARD, b"\x01*")
 """Below the marker's label these stand for something else than alone (or for nothing)."""
+_BESIDE = ("_", "a-", "aaaa-")
+"""What the names begin with that may belong beside another endpoint: services and their hosts."""
 _NOTHING = Live("")
 _LABEL = re.compile(rb"[a-z0-9_-]+|\*")
 _CACHED_MAX = 4096
@@ -153,26 +155,36 @@ class Mirror:
             return None
 
     @staticmethod
-    def together(one: bytes, other: bytes) -> bool:
-        """Whether two owners are surely an endpoint's and its marker's. False says nothing."""
-        if one.startswith(_MARKER):
-            one, other = other, one
-        return other.startswith(_MARKER) and other[len(_MARKER) :] == one and not one.startswith(_TURNED)
+    def other_owner(owner: bytes) -> bytes:
+        """Of an endpoint's two owners the other one: its marker's for its own, and the other way round.
 
-    def take(self, owner: bytes, records: Iterable[tuple[int, int, Sequence[bytes]]]) -> None:
+        b"" where they aren't simply one the end of the other.
+        """
+        own = owner[len(_MARKER) :] if owner.startswith(_MARKER) else b""
+        if (own or owner).startswith(_TURNED):
+            return b""
+        return own or _MARKER + owner
+
+    def read_before(self, data: bytes) -> bool:
+        """Whether a marker of exactly these data has been read, so that nothing can be wrong with them."""
+        return data in self._markers
+
+    def take(self, owner: bytes, records: Sequence[tuple[int, int, Sequence[bytes]]]) -> None:
         """Add records (type, TTL, data of each) of one owner to what the mirror holds: a piece of a whole transfer."""
         name = self.endpoint(owner)
         if name is None:
             return
         stands = self.lives.get(name)
+        marker_only = len(records) == 1 and records[0][0] == TXT
+        if marker_only and stands is not None and stands.marker is None and not stands.other:
+            # The common case: the addresses came first, and only the marker is new.
+            marker = self._marker(records[0][2])
+            if name not in self._uneven and name not in self.services and claimed(marker) is None:
+                self.lives[name] = Live(name, marker, stands.a, stands.aaaa, stands.ttl)
+                return
         parts = Parts() if stands is None and name[0] != "_" else self.parts(name)
         for rtype, ttl, data in records:
             parts.add(rtype, ttl, data)
-        if stands is not None and not parts.other and stands.marker is None and owner.startswith(_MARKER):
-            # The common case: the addresses came first, and only the marker is new.
-            self.lives[name] = made = Live(name, self._marker(parts.txt), stands.a, stands.aaaa, stands.ttl)
-            if name not in self._uneven and name not in self.services and claimed(made.marker) is None:
-                return
         self.put(name, parts)
 
     def parts(self, name: str) -> Parts:
@@ -203,6 +215,14 @@ class Mirror:
         before = self.lives.get(name)
         marker = self._marker(parts.txt)
         a, aaaa = self._addresses(parts.a, four=True), self._addresses(parts.aaaa, four=False)
+        if (
+            not (parts.other or parts.srv or self._uneven or self._others or self.services or (a and aaaa))
+            and (a or aaaa)
+            and claimed(marker) is None
+            and not name.startswith(_BESIDE)
+        ):  # the common case: nothing but an endpoint, of one family
+            self.lives[name] = live = Live(name, marker, a, aaaa, parts.ttl_a if a else parts.ttl_aaaa)
+            return live != before
         other = tuple(sorted({_TYPE_NAMES[rtype] for rtype, _ in parts.other})) if parts.other else ()
         if self._uneven or self._others:
             self._uneven.pop(name, None)
@@ -215,7 +235,7 @@ class Mirror:
             self.lives.pop(name, None)
         else:
             self.lives[name] = live
-        if name.startswith(("_", "a-", "aaaa-")) and (endpoint := endpoint_beside(name)) is not None:
+        if name.startswith(_BESIDE) and (endpoint := endpoint_beside(name)) is not None:
             self._stands_beside(endpoint, name[: -len(endpoint) - 1], parts, other)
         return not nothing if before is None else live != before
 
@@ -280,7 +300,7 @@ class Mirror:
                 hosts.append(Host(label, stands.a, stands.aaaa, ttl, stands.other))
         return replace(live, services=found, hosts=tuple(hosts))
 
-    def _marker(self, records: list[bytes]) -> Marker | Foreign | None:
+    def _marker(self, records: Sequence[bytes]) -> Marker | Foreign | None:
         if not records:
             return None
         if len(records) == 1:

@@ -55,7 +55,7 @@ class Transfer:
         self._records = 0
         self._owner = b""
         self._group: list[tuple[int, int, Sequence[bytes]]] = []
-        self._named: tuple[bytes, str | None] = (b"", None)  # the last owner, and its endpoint
+        self._names: dict[bytes, str | None] = {}  # by owner, its endpoint
         self.stale = False
         """Whether the server says that it holds nothing newer, though its serial isn't ours (it was set back)."""
 
@@ -187,14 +187,14 @@ class Transfer:
                 self._change(owner, rtype, ttl, run_data(message, records[index]))
                 continue
             data = _named_data(message, records[index], known) if rtype in _NAMED else message[start:end]
-            if rtype == TXT:
+            if rtype == TXT and not self._from.read_before(data):
                 split_strings(data)
             self._change(owner, rtype, ttl, (data,))
         return len(records)
 
     def _change(self, owner: bytes, rtype: int, ttl: int, data: Sequence[bytes]) -> None:
         """Records of one owner and type, gone or come."""
-        name = self._endpoint(owner)
+        name = self._names[owner] if owner in self._names else self._endpoint(owner)
         if name is None:
             return
         parts = self._touched.get(name)
@@ -206,12 +206,10 @@ class Transfer:
             parts.add(rtype, ttl, data)
 
     def _endpoint(self, owner: bytes) -> str | None:
-        """The endpoint that an owner stands for. A marker's owner and its endpoint's mostly follow each other."""
-        before, name = self._named
-        if owner != before:
-            if not self._from.together(owner, before):
-                name = self._from.endpoint(owner)
-            self._named = (owner, name)
+        """The endpoint that an owner stands for; its other owner stands for it too, and mostly follows."""
+        self._names[owner] = name = self._from.endpoint(owner)
+        if other := self._from.other_owner(owner):
+            self._names[other] = name
         return name
 
 

@@ -2,6 +2,7 @@
 
 import json as json_text
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -15,6 +16,7 @@ from fencepost.cli.terminal import coloured, note, say
 from fencepost.ports import Misconfigured
 
 if TYPE_CHECKING:  # the replay is loaded when it is wanted
+    from fencepost.incident.replay.ablation import Row
     from fencepost.incident.replay.options import Options
     from fencepost.incident.replay.outcome import Outcome
     from fencepost.incident.replay.scenario import Scenario
@@ -66,13 +68,14 @@ NOWHERE = Files()
 
 def replay(
     scenario: str = OCTOBER,
+    /,
     *,
     guards: str = "none",
     without: str | None = None,
     dns_outage: Annotated[str | None, Parameter(name="--dns-outage")] = None,
     hosts: int | None = None,
     seed: int = 1,
-    set_: Annotated[tuple[str, ...], Parameter(name="--set", negative="")] = (),
+    set_: Annotated[tuple[str, ...], Parameter(name="--set", negative="", show_default=False)] = (),
     asked: Annotated[Asked, Parameter(name="*")] = ONE,
     files: Annotated[Files, Parameter(name="*")] = NOWHERE,
     json: Json = False,
@@ -95,7 +98,7 @@ def replay(
     seed
         Chance; the same seed gives the same bytes.
     set_
-        A value of the scenario instead of its own: lease.grace=1h. May be repeated.
+        A value of the scenario instead of its own: guards.grace=1h. May be repeated.
     """
     from fencepost.incident.replay.scenario_file import find_scenario, set_values
 
@@ -106,14 +109,14 @@ def replay(
     if asked.robust is not None:
         return _robust(found, options, asked.robust, json)
     if asked.ablate:
-        return _ablate(found, options, json)
+        return _ablate(found, options, files, json)
     return _one(found, options, files, json)
 
 
 def _pair(text: str) -> tuple[str, str]:
     key, given, value = text.partition("=")
     if not given:
-        raise Misconfigured(f'"{text}" is no value', where="--set", hint="write it like lease.grace=1h")
+        raise Misconfigured(f'"{text}" is no value', where="--set", hint="write it like guards.grace=1h")
     return key, value
 
 
@@ -164,27 +167,22 @@ def _one(scenario: "Scenario", options: "Options", files: Files, json: bool) -> 
     return 0
 
 
-def _write(outcome: "Outcome", files: Files) -> None:
-    for path, made in ((files.html, _page), (files.png, _picture)):
+def _write(outcome: "Outcome", files: Files, ablation: "Sequence[Row] | None" = None) -> None:
+    """The page and the picture, where they are asked for. Raises Misconfigured."""
+    from fencepost.incident.replay.show.page import page
+    from fencepost.incident.replay.show.png import picture
+
+    if files == NOWHERE:
+        return
+    runs = _beside(outcome)
+    for path, made in ((files.html, lambda: page(runs, ablation).encode()), (files.png, lambda: picture(runs))):
         if path is None:
             continue
         try:
-            path.write_bytes(made(outcome))
+            path.write_bytes(made())
         except OSError as error:
             raise Misconfigured(f"can't be written: {error.strerror}", where=str(path), hint="name another") from None
         note(f"written: {path}")
-
-
-def _page(outcome: "Outcome") -> bytes:
-    from fencepost.incident.replay.show.page import page
-
-    return page(_beside(outcome)).encode()
-
-
-def _picture(outcome: "Outcome") -> bytes:
-    from fencepost.incident.replay.show.png import picture
-
-    return picture(_beside(outcome))
 
 
 def _beside(outcome: "Outcome") -> list[tuple[str, "Outcome"]]:
@@ -207,24 +205,25 @@ def _beside(outcome: "Outcome") -> list[tuple[str, "Outcome"]]:
 
 
 def _values(scenario: "Scenario", json: bool) -> int:
+    import msgspec
+
     from fencepost.incident.replay.show.naming import known
 
     rows = known(scenario)
     if json:
-        import msgspec
-
         say(json_text.dumps({"schema": "fencepost.replay-values/1", "values": msgspec.to_builtins(rows)}))
         return 0
-    cells = [(each.name, each.amount, each.kind, each.source) for each in rows]
-    say("\n".join(table(("VALUE", "", "KIND", "SOURCE"), cells, width(sys.stdout))))
+    cells = [("VALUE", "", "KIND", "SOURCE"), *((each.name, each.shown, each.kind.value, each.source) for each in rows)]
+    say("\n".join(table(cells, "", columns=width(sys.stdout), last=24)))
     return 0
 
 
-def _ablate(scenario: "Scenario", options: "Options", json: bool) -> int:
+def _ablate(scenario: "Scenario", options: "Options", files: Files, json: bool) -> int:
     import msgspec
     from msgspec import structs
 
     from fencepost.incident.replay.ablation import HOSTS, ablation
+    from fencepost.incident.replay.run import replay as run
     from fencepost.incident.replay.show.naming import outage_s
 
     options = structs.replace(options, hosts=options.hosts or HOSTS)
@@ -233,22 +232,17 @@ def _ablate(scenario: "Scenario", options: "Options", json: bool) -> int:
         raise Misconfigured("this scenario says of no outage how long it was", where=scenario.name, hint="--dns-outage")
     told = Progress()
     rows = ablation(scenario, options, length, lambda name: told.say(lambda: f"{name} is done"))
+    if files != NOWHERE:
+        _write(run(scenario, options), files, rows)
     if json:
         say(json_text.dumps({"schema": "fencepost.ablation/1", "rows": msgspec.to_builtins(rows)}))
         return 0
-    cells = [
-        (
-            row.name,
-            "emptied" if row.emptied else "kept",
-            f"{row.leases_missing:.0f}",
-            f"{row.launches_failing:.0f}",
-            f"{row.capacity_out:.0f}",
-        )
-        for row in rows
-    ]
-    heads = ("GUARDS", "ENDPOINT", "LEASES MISSING", "LAUNCHES FAILING", "CAPACITY OUT")
+    cells = [("GUARDS", "ENDPOINT", "LEASES MISSING", "LAUNCHES FAILING", "CAPACITY OUT")]
+    for row in rows:
+        counted = (f"{amount:.0f}" for amount in (row.leases_missing, row.launches_failing, row.capacity_out))
+        cells.append((row.name, "emptied" if row.emptied else "kept", *counted))
     say(f"The same outage of {length // 3600}h{length % 3600 // 60:02d}m for all · {options.hosts:,} hosts · minutes")
-    say("\n".join(table(heads, cells, width(sys.stdout))))
+    say("\n".join(table(cells, "", right=(2, 3, 4))))
     say("ENDPOINT: what these guards' own DNS writers make of it; where it is kept there would have been no outage.")
     return 0
 

@@ -12,6 +12,7 @@ twice, and the digest tells the two apart.
 """
 
 import re
+from functools import lru_cache
 from hashlib import sha256
 from typing import Literal, Self, TypeAlias
 
@@ -56,8 +57,9 @@ class Hold(Struct, frozen=True, gc=False):
         return f"{self.kind}:{self.id}:{self.until_s}"
 
 
+@lru_cache(maxsize=1024)
 def digest(value: Content, hold: Hold | None) -> str:
-    """Names addresses, weights, TTL, SRV and hold together, 16 hex digits."""
+    """Names addresses, weights, TTL, SRV and hold together, 16 hex digits. Remembered: a pool's endpoints share it."""
     text = f"{','.join(value.a)}|{','.join(value.aaaa)}|{','.join(map(str, value.weights))}|{value.ttl}|{hold or ''}"
     if value.srv is not None:
         text += f"|{value.srv}"

@@ -137,8 +137,10 @@ def unmarked(pair: Pair, owner: str) -> Judgement:
     live, row = pair.live, pair.row
     if row is None:
         return Judgement(Kind.LEAVE, why="no marker, and no row known")
+    if live.empty:
+        return write(live, row, owner)
     standing = record_digest(live.a, live.aaaa)
-    if live.empty or standing in pair.ours or (standing == row.adopt and takes_over(row)):
+    if standing in pair.ours or (standing == row.adopt and takes_over(row)):
         return write(live, row, owner)
     return Judgement(Kind.ASK, why=f"unmarked records that are not known as ours: {', '.join(live.a + live.aaaa)}")
 

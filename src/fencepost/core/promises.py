@@ -41,6 +41,15 @@ FLEET = {
 """Name to meaning, of the promises about leases and placement; the last one is about where things end."""
 
 
+NETWORK = {
+    "ready_before_serving": "no launched instance serves before its host acknowledged its network state, in this life",
+    "network_never_backward": "what is in place on a host is never replaced by an older network state",
+}
+"""Name to meaning, of the promises about network state. No caller of DNS sees them and no simulated fleet has any: the
+explorer judges them, in every state of :mod:`fencepost.world.network`. There ``inputs_never_backward`` is of rows, too.
+"""
+
+
 class Memory(Struct, frozen=True, gc=False):
     """An endpoint's last enacted generation, the hold that stands in it with its content, the highest id released.
 

@@ -9,6 +9,7 @@ Orders (a person's withdrawal, rollback, release, adoption) wait in the store un
 that does so spends them in the same compare-and-set, so none is done twice.
 """
 
+from functools import lru_cache
 from typing import Literal, Self, TypeAlias
 
 from msgspec import Struct, structs
@@ -54,13 +55,7 @@ class Row(Struct, frozen=True, gc=False):
 
     def writable(self, owner: str) -> bool:
         """Whether its marker says exactly this: an order's odd content (unsorted, out of range) would be unreadable."""
-        try:
-            made = Marker.of(owner, "0000", self.generation, self.content, self.hold, 1)
-            known = Marker.parse(made.encode())
-            same = is_canonical(self.content)
-        except (ValueError, OverflowError):
-            return False
-        return known == made and same and 0 <= self.content.ttl <= TTL_MAX
+        return _writable(owner, self.generation, self.content, self.hold)
 
     @property
     def withdrawn(self) -> bool:
@@ -71,6 +66,18 @@ class Row(Struct, frozen=True, gc=False):
     def contested(self) -> bool:
         """Whether two stores with one owner fight over the endpoint, and this one has to stop."""
         return self.replaced >= CONTESTED_AT
+
+
+@lru_cache(maxsize=1024)
+def _writable(owner: str, generation: Generation, value: Content, hold: Hold | None) -> bool:
+    """What :meth:`Row.writable` says: remembered, since most endpoints of a plan and pool have the same marker."""
+    try:
+        made = Marker.of(owner, "0000", generation, value, hold, 1)
+        known = Marker.parse(made.encode())
+        same = is_canonical(value)
+    except (ValueError, OverflowError):
+        return False
+    return known == made and same and 0 <= value.ttl <= TTL_MAX
 
 
 class Wanted(Struct, frozen=True, gc=False):

@@ -65,6 +65,7 @@ class EnactorHands:
         self.settings = settings
         self.domain = domain
         self.among = frozenset({domain, *among})
+        self.below = f".{domain}"
         self.dns = dns
         self.store = store
         self.waiter = store.waiter()
@@ -148,6 +149,8 @@ class EnactorHands:
 
     def ours(self, name: str) -> bool:
         """Whether a name is this domain's, and not that of one that lies in it."""
+        if len(self.among) == 1:
+            return name.endswith(self.below) or name == self.domain
         return longest_domain(name, self.among) == self.domain
 
     async def explain_refusals(self, refused: dict[str, Change], read_before: Instant) -> None:

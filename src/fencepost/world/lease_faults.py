@@ -63,7 +63,9 @@ def store_faults(shared: Shared) -> Iterator[Move]:
     """The store is wiped, copied or put back."""
     life = shared.rows.life + 1
     if shared.budgeted(Fault.WIPE):
-        after = structs.replace(shared.spent(Fault.WIPE), rows=Rows(life))
+        # A new store counts a name's attempts anew: an id that was never started may be given once more.
+        over = shared.over & shared.started
+        after = structs.replace(shared.spent(Fault.WIPE), rows=Rows(life), over=over)
         yield Move("the store is wiped", None, after, calm=False, event="wiped")
     if shared.budgeted(Fault.RESTORE):
         if shared.copied is None:

@@ -66,14 +66,19 @@ def place_elsewhere(slot: Slot, shared: Shared) -> Move:
     """The next attempt joins another host's set: it must not be one that this host runs or ran.
 
     Asked only where the store was lost: before, the rows know every attempt. And not of a host that has lapsed since:
-    that one has been waited for.
+    that one has been waited for. Nor of what had ended here before: a wiped store counts a name's attempts anew.
     """
     number = shared.rows.attempts + 1
     here = attempt(number).id
     rows = structs.replace(shared.rows, attempts=number)
     after = structs.replace(shared.spent(Fault.LAUNCH), rows=rows, over=shared.over | {here})
-    broken = "started_once" if here in shared.started else None
+    broken = "started_once" if here in shared.started and not has_ended(shared, here) else None
     return Move(f"places attempt {number} elsewhere", slot, after, broken, calm=False, event="placed elsewhere")
+
+
+def has_ended(shared: Shared, id_: str) -> bool:
+    """Whether an attempt is over here, and has left the host's set too."""
+    return id_ in shared.started and id_ not in shared.running | shared.memory.set.ids
 
 
 def written(rows: Rows, row: HostRow) -> Rows:

@@ -22,10 +22,13 @@ from fencepost.core.capacity.network_state import Wanted, ready, wanted
 from fencepost.core.capacity.rows import HostRow, NetworkRow, ShardRow
 from fencepost.core.capacity.token import Token
 from fencepost.core.effects import Effect
+from fencepost.core.promises import ALWAYS, EVENTUALLY, NETWORK
 
 HOST, SHARD = "h", 1
 ATTEMPT = Instance("web-1.1", "web", "192.0.2.1", 80)
 IN_FLIGHT = 2
+PROMISES = NETWORK | {name: (ALWAYS | EVENTUALLY)[name] for name in ("inputs_never_backward", "converges")}
+"""Name to meaning, of what is judged here."""
 
 
 class Fault(Enum):

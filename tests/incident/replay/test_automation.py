@@ -2,18 +2,20 @@
 the fence."""
 
 import importlib
+from unittest.mock import patch
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace as replaced
 
 from fencepost.core.instant import MINUTE, SECOND
 from fencepost.core.traffic.dns_enactor import DnsEnactor
 from fencepost.core.traffic.dns_planner import DnsPlanner
 from fencepost.core.traffic.janitor import Janitor
-from fencepost.incident import tree
+from fencepost.core.zone import Batch, Domain, Live, after
 from fencepost.incident.enactor import FAR_OLDER, TreeEnactor
-from fencepost.incident.messages import PlanDeleted, PlansListed, PlansRead, Turn, Turned
+from fencepost.incident.messages import DeletePlan, ListPlans, PlanDeleted, PlansListed, PlansRead, Turn, Turned
 from fencepost.incident.replay import automation_fenced
 from fencepost.incident.replay.automation import Automation, automation, emptied_at
 from fencepost.incident.replay.automation_as_it_was import Race, Raced, Walker
@@ -62,7 +64,9 @@ def test_the_endpoint_is_emptied_at_the_published_minute(seed: int) -> None:
 def test_it_comes_about_as_it_was_told(seed: int) -> None:
     """Incident, steps 1 to 5: one check; the late turn; the clean-up by another; no addresses; nobody can go on."""
     found = automation(SCENARIO, NONE, seed)
-    at = places(found, "checks it, once", "comes to the regional", "deletes plan", "NOERROR", "can't be saved", "can't mend")
+    at = places(
+        found, "checks it, once", "comes to the regional", "deletes plan", "NOERROR", "can't be saved", "can't mend"
+    )
     assert at == sorted(at)
     (cleaner,) = {line.who for line in found.told if "deletes plan" in line.what}
     assert cleaner in ENACTORS[1:]
@@ -87,10 +91,12 @@ def test_from_ten_times_on_it_is_emptied(times: float) -> None:
 
 def test_the_knee_lies_between_nine_and_ten() -> None:
     """It is where enactor A comes to the regional endpoint only after the last sweep before its plan is deleted."""
-    emptied = {times: sum(emptied_at(slowed(times), NONE, seed) is not None for seed in range(1, 11)) for times in (8, 9, 10)}
+    emptied = {
+        times: sum(emptied_at(slowed(times), NONE, seed) is not None for seed in range(1, 6)) for times in (8, 9, 10)
+    }
     assert emptied[8] == 0
-    assert emptied[9] <= 5
-    assert emptied[10] == 10
+    assert emptied[9] <= 2
+    assert emptied[10] == 5
 
 
 def test_an_enactor_without_the_spell_is_never_late() -> None:
@@ -109,8 +115,15 @@ def test_a_cleanup_that_spares_what_is_live_leaves_it_stale(seed: int) -> None:
     assert 0 < found.stale_s < 2 * SCENARIO.amount("dns.plans")
 
 
-@given(SEEDS, st.sampled_from([1.0, 3.0, 10.0, 30.0, 100.0]))
-@settings(max_examples=8, deadline=None)
+def test_a_cleanup_that_spares_isnt_enough_for_the_slowest() -> None:
+    """As the explorer finds for this guard alone: a plan that nobody refers to just then goes, then it is turned to."""
+    found = [automation(slowed(100), CLEAN_UP, seed) for seed in (1, 2)]
+    assert all(each.empty_at is not None and each.stuck for each in found)
+    assert any("deleted meanwhile" in line.what for line in found[0].told)
+
+
+@given(SEEDS, st.sampled_from([1.0, 10.0, 30.0]))
+@settings(max_examples=5, deadline=None)
 def test_behind_the_fence_nothing_is_emptied_or_goes_back(seed: int, times: float) -> None:
     """RFC 2136 section 2.4: a write requires what its writer has read. However late it comes, it does no harm."""
     found = automation(slowed(times), FENCE, seed)
@@ -125,6 +138,21 @@ def test_the_late_write_of_the_regional_endpoint_is_refused(seed: int) -> None:
     assert late.fenced > 100
     assert any("with plan" in line.what and "refused" in line.what for line in late.told)
     assert automation(slowed(1), FENCE, seed).fenced == 0
+
+
+def test_without_the_requirement_the_same_run_goes_back() -> None:
+    """That nothing goes back is found, not given: production's deciders on a provider that requires nothing."""
+
+    def careless(domain: Domain, batch: Batch) -> dict[str, Live]:
+        return {change.name: after(domain[change.name], change) for change in batch}
+
+    values, end = dns_values(SCENARIO), SCENARIO.lasts_s * SECOND
+    late = raced(frozenset()).late
+    with patch.object(automation_fenced, "transact", careless):
+        found = automation_fenced.fenced(values, 1, end, late)
+    assert found.stale > 0
+    assert found.refused == 0
+    assert found.empty_at is None  # the addresses stand in the endpoint: no pointer to delete under it
 
 
 def test_fence_and_clean_up_together_are_production() -> None:
@@ -143,7 +171,8 @@ def test_a_run_is_remembered_and_repeatable() -> None:
 def test_a_rollback_record_that_tolerates_mends_itself() -> None:
     """The race is the same, but the next turn goes through: what made it last was the missing rollback record."""
     found = raced(frozenset({TreeGuard.ROLLBACK_TOLERATES}))
-    assert found.empty_at is not None and found.mended_at is not None
+    assert found.empty_at is not None
+    assert found.mended_at is not None
     assert found.mended_at - found.empty_at < 2 * MINUTE
     assert found.failed == 0
 
@@ -171,7 +200,8 @@ def test_left_to_itself_every_enactor_only_fails() -> None:
     assert found.empty_at is not None
     late = {outcome for at, outcome in done if at > found.empty_at + 10 * MINUTE}
     assert late == {Outcome.BEFORE_MISSING}
-    assert found.trees.empty(REGIONAL) and found.trees.written > found.trees.live[REGIONAL] + 10
+    assert found.trees.empty(REGIONAL)
+    assert found.trees.written > found.trees.live[REGIONAL] + 10
 
 
 @given(SEEDS, st.integers(2, 6), st.sampled_from([1.0, 4.0, 12.0]))
@@ -179,37 +209,50 @@ def test_left_to_itself_every_enactor_only_fails() -> None:
 def test_a_walker_decides_as_the_explored_enactor_does(seed: int, endpoints: int, slow: float) -> None:
     """One model of October 2025, not two: in time each step is one that the explorer's enactor has outstanding."""
     values = DnsValues(endpoints, 0.8, 0.3, 0.1, 0.1, 0.3, 3.0, 0.2, FAR_OLDER, 0.5, 0.3, slow, 6.0, 0.2, 2.0)
-    race = Race(values, frozenset(), seed, 2 * MINUTE)
-    shadows = {walker.name: TreeEnactor() for walker in race.walkers}
-    turn, delete = race.turn, race.delete
+    shadows = {name: TreeEnactor() for name in ENACTORS}
+    look, list_plans, delete, turn = Walker.look, Walker.list_plans, Race.delete, Race.turn
 
-    def turned(who: Walker, endpoint: int) -> Outcome:
-        shadow = shadows[who.name]
-        if not shadow.todo:
-            shadow.on(PlansRead(who.plan, who.checked_live), 0)
-        assert Turn(endpoint, who.plan) in shadow.next()
-        outcome = turn(who, endpoint)
+    def looked(walker: Walker) -> None:
+        trees, shadow = walker.race.trees, shadows[walker.name]
+        look(walker)
+        shadow.on(PlansRead(trees.written, trees.live), 0)
+        assert sorted(walker.todo) == sorted(shadow.todo)
+
+    def turned(race: Race, walker: Walker, endpoint: int) -> Outcome:
+        shadow = shadows[walker.name]
+        assert Turn(endpoint, walker.plan) in shadow.next()
+        outcome = turn(race, walker, endpoint)
         shadow.on(Turned(endpoint, outcome), 0)
         return outcome
 
-    def deleted(who: Walker, plan: int) -> None:
-        shadow = shadows[who.name]
-        if not shadow.spent:
-            existing = tuple(each for each in range(1, race.trees.written + 1) if each not in who.listed_gone)
-            shadow.on(PlansListed(existing), 0)
-        assert shadow.spent[0] == plan
-        delete(who, plan)
-        shadow.on(PlanDeleted(Outcome.DONE), 0)
+    def listed(walker: Walker) -> None:
+        trees, shadow = walker.race.trees, shadows[walker.name]
+        assert shadow.next() == (ListPlans(),)
+        list_plans(walker)
+        shadow.on(PlansListed(tuple(plan for plan in range(1, trees.written + 1) if not trees.gone(plan))), 0)
+        assert walker.spent[::-1] == list(shadow.spent)
 
-    race.turn, race.delete = turned, deleted  # type: ignore[method-assign]
-    assert race.run().turns > 0
+    def deleted(race: Race, walker: Walker, plan: int) -> None:
+        assert shadows[walker.name].next() == (DeletePlan(plan),)
+        delete(race, walker, plan)
+        shadows[walker.name].on(PlanDeleted(Outcome.DONE), 0)
+
+    with (
+        patch.object(Walker, "look", looked),
+        patch.object(Walker, "list_plans", listed),
+        patch.object(Race, "turn", turned),
+        patch.object(Race, "delete", deleted),
+    ):
+        found = Race(values, frozenset(), seed, 2 * MINUTE).run()
+    assert found.turns > 0
+    assert found.trees.deleted
 
 
 def test_each_enactor_comes_to_the_regional_endpoint_in_its_own_time() -> None:
     """Enactors start at different places of one list and go round."""
     values = dns_values(SCENARIO)
     walks = orders(values)
-    assert [round(walk.index(REGIONAL) / values.endpoints, 2) for walk in walks] == [0.9, 0.1, 0.05]
+    assert [round(walk.index(REGIONAL) / values.endpoints, 2) for walk in walks] == [0.89, 0.1, 0.05]
     assert all(sorted(walk) == list(range(values.endpoints)) for walk in walks)
 
 
@@ -237,9 +280,7 @@ def test_an_outage_that_begins_otherwise_has_no_race() -> None:
 
 def changed(scenario: Scenario, cause: Cause, values: dict[str, Value]) -> Scenario:
     """The same with another cause and these values only."""
-    from msgspec.structs import replace
-
-    return replace(scenario, cause=cause, values=values)
+    return replaced(scenario, cause=cause, values=values)
 
 
 @pytest.mark.parametrize(("key", "text"), [("dns.plans", "0s"), ("dns.call", "0s"), ("dns.endpoints", "0")])

@@ -2,9 +2,10 @@
 
 Nobody pushes. A host is in one place at most: waiting until its renewal is due, in line, or in flight; a retry can't
 multiply it, so the backlog is never larger than the number of hosts. At most ``limit`` are in flight. A call's deadline
-starts when it is dispatched, so that no wait in line eats it. Renewals go first, by earliest deadline; one that can't
-be answered before its lease ends is no renewal any more, and joins the line of those that acquire. What failed joins
-the tail, and of all dispatches at most a tenth are second tries.
+starts when it is dispatched, so that no wait in line eats it. Renewals go first, by earliest deadline, and leave a
+tenth to the line while they have time (``floor``); one that can't be answered before its lease ends is no renewal any
+more, and joins the line of those that acquire. What failed joins the tail, and of all dispatches at most a tenth are
+second tries.
 
     idle -> waiting -> ready -> renewing ---> idle
       `-> queued ------------> acquiring -´   (failed: again, at the tail)
@@ -17,13 +18,13 @@ instants alone.
 from collections import deque
 from itertools import takewhile
 
-import msgspec
 import numpy as np
 from numpy.typing import ArrayLike
 
 from fencepost.core.admission.brake import Brake
 from fencepost.core.admission.calendar import Calendar, sorted_ids
 from fencepost.core.admission.columns import LOW, NO_LEASE, NONE, Entries, Ids, Mask, Times, each_of
+from fencepost.core.admission.floor import Floor
 from fencepost.core.admission.hosts import (
     ACQUIRING,
     AGAIN,
@@ -38,7 +39,7 @@ from fencepost.core.admission.hosts import (
 )
 from fencepost.core.admission.line import Line
 from fencepost.core.admission.second_tries import SecondTries
-from fencepost.core.admission.settings import AdmissionSettings
+from fencepost.core.admission.settings import AdmissionSettings, plain
 from fencepost.core.instant import SECOND, Duration, Instant
 from fencepost.core.jitter import jitter
 
@@ -53,13 +54,14 @@ class Admission:
     """Which hosts' calls are in flight, and which come next. See the module's text."""
 
     __slots__ = (
-        "_again", "_flights", "_fresh", "_hosts", "_place", "_ready", "_tries", "_waiting", "brake", "settings",
+        "_again", "_flights", "_floor", "_fresh", "_hosts", "_place", "_ready", "_tries", "_waiting",
+        "brake", "settings",
     )  # fmt: skip
 
     def __init__(self, settings: AdmissionSettings, size: int = 0) -> None:
         """Nobody waits. Raises ``ValueError`` for a size that isn't one."""
         self.settings, self.brake, self._hosts = settings, Brake.of(settings), Hosts(size)
-        self._tries = SecondTries(settings.retry_share)
+        self._tries, self._floor = SecondTries(settings.retry_share), Floor(settings.floor_share)
         self._waiting, self._ready = Calendar(settings.width), Calendar(settings.width)
         self._fresh, self._again, self._place = Line(), Line(), 0
         self._flights: deque[tuple[Instant, Entries]] = deque()
@@ -167,7 +169,7 @@ class Admission:
             self.brake.bound = self.brake.bound or (free <= 0 and any(self._hosts.counts[READY : AGAIN + 1]))
             return NONE, np.empty(0, np.bool_)
         if not len(entries) and self._hosts.counts[READY]:
-            entries = self._ready.until(FOREVER, self._hosts.tickets, room)[0]
+            entries = self._ready.until(FOREVER, self._hosts.tickets, room - self._kept(now, room))[0]
             self._hosts.move_on(entries & LOW, READY, RENEWING)
         ids, renewing = entries & LOW, len(entries)
         acquiring = np.zeros(renewing, np.bool_)
@@ -271,7 +273,7 @@ class Admission:
         """The same, apart."""
         other = Admission(self.settings)
         other._place = self._place
-        for name in ("_hosts", "_tries", "_waiting", "_ready", "_fresh", "_again", "_flights", "brake"):
+        for name in ("_hosts", "_tries", "_floor", "_waiting", "_ready", "_fresh", "_again", "_flights", "brake"):
             setattr(other, name, getattr(self, name).copy())
         return other
 
@@ -292,7 +294,8 @@ class Admission:
         fresh, again = self._fresh.all(self._hosts.tickets), self._again.all(self._hosts.tickets)
         line = np.concatenate((fresh[0], again[0]))[np.concatenate((fresh[1], again[1])).argsort()] & LOW
         flights = [(at, self._flying(entries).tolist()) for at, entries in self._flights]
-        numbers = (*_plain(self.brake), *_plain(self._tries), [each for each in flights if each[1]])
+        parts = [plain(part) for part in (self.brake, self._tries, self._floor)]
+        numbers = (*parts, [each for each in flights if each[1]])
         return b"".join(
             (
                 state.tobytes(),
@@ -318,15 +321,16 @@ class Admission:
         hosts, entries = self._hosts, NONE
         if hosts.counts[WAITING]:
             entries, _ = self._waiting.until(now, hosts.tickets)
-        ids = entries & LOW
-        deadlines = hosts.deadline[ids]
         soonest = now + self.settings.service_p99
-        if len(ids) and not hosts.counts[READY] and len(ids) <= room and deadlines.min() >= soonest:
-            ids = sorted_ids(ids, deadlines)
-            hosts.move_on(ids, WAITING, RENEWING)
-            return hosts.tickets.entries(ids)
-        hosts.move_on(ids, WAITING, READY)
-        self._ready.put(entries, deadlines)
+        if len(entries):
+            ids = entries & LOW
+            deadlines = hosts.deadline[ids]
+            if not hosts.counts[READY] and len(ids) <= room and deadlines.min() >= soonest:
+                ids = sorted_ids(ids, deadlines)
+                hosts.move_on(ids, WAITING, RENEWING)
+                return hosts.tickets.entries(ids)
+            hosts.move_on(ids, WAITING, READY)
+            self._ready.put(entries, deadlines)
         if hosts.counts[READY]:
             self._refuse_late(soonest)
         return NONE
@@ -339,6 +343,13 @@ class Admission:
             self._hosts.deadline[ids] = NO_LEASE
             self._hosts.move_on(ids, READY, QUEUED)
             self._join(self._fresh, entries)
+
+    def _kept(self, now: Instant, room: int) -> int:
+        """How many slots the renewals that are ready leave to the line: see :mod:`~fencepost.core.admission.floor`."""
+        counts = self._hosts.counts
+        line = counts[QUEUED] + min(counts[AGAIN], self._tries.allowed(alone=False))
+        loads = self._ready.loads(self._hosts.tickets) if self.settings.period else ()
+        return self._floor.kept(room, line, loads, now + self.settings.period, self.brake.rate)
 
     def _from_line(self, now: Instant, room: int, renewals: int) -> Entries:
         """Who acquires next, in order, beside so many renewals; second tries as far as they may."""
@@ -386,8 +397,3 @@ class Admission:
         for state, calendar, times in ((WAITING, self._waiting, hosts.due), (READY, self._ready, hosts.deadline)):
             ids = (hosts.state == state).nonzero()[0]
             calendar.put(hosts.tickets.entries(ids), times[ids])
-
-
-def _plain(part: msgspec.Struct) -> tuple[object, ...]:
-    """A part's numbers, without its settings."""
-    return tuple(each for each in msgspec.structs.astuple(part) if not isinstance(each, AdmissionSettings))

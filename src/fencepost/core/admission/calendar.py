@@ -8,6 +8,7 @@ order is that of time, and of ids among equals.
 Entries out of date stay where they are until their bucket is opened; the owner makes the calendar anew when most are.
 """
 
+from collections.abc import Iterator
 from heapq import heappop, heappush
 
 import numpy as np
@@ -119,6 +120,21 @@ class Calendar:
             self._sort_in()
             at = self._first(tickets)
         return at
+
+    def loads(self, tickets: Tickets) -> Iterator[tuple[Instant, int]]:
+        """How many entries there are up to a bucket's end, and a time that none of that bucket comes before, in order.
+
+        Entries out of date are counted too, but those before the first that isn't.
+        """
+        if self._buffered:
+            self._sort_in()
+        first = self._first(tickets)
+        count = len(self._entries) - self._at
+        if first is not None:
+            yield first, count
+        for bucket in sorted(self._heap):
+            count += sum(len(entries) for entries, _ in self._buckets[bucket])
+            yield bucket * self._width, count
 
     def _first(self, tickets: Tickets) -> Instant | None:
         """The same, the buffer aside."""

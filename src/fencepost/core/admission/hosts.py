@@ -12,6 +12,8 @@ IDLE, WAITING, READY, QUEUED, AGAIN, RENEWING, ACQUIRING, LEAVING = range(8)
 """Where a host is. Leaving: in flight, dropped meanwhile. From AGAIN on it was dispatched, from RENEWING on it is."""
 NAMES = ("idle", "waiting", "ready", "queued", "again", "renewing", "acquiring", "leaving")
 SIZE_MOST = 1 << 31
+APART_MOST = 1 << 16
+"""So many ids are remembered: more would be kept for nothing after all were asked for at once."""
 
 RECORD = np.dtype(
     [
@@ -77,13 +79,15 @@ class Hosts:
         Raises ``ValueError`` for an id that there isn't.
         """
         array = np.asarray(ids, np.int64)
-        if not len(array) or np.array_equal(array, self._apart):
+        if not len(array) or (len(array) == len(self._apart) and (array == self._apart).all()):
             return array, None
-        ordered = np.sort(array)
+        ordered = np.sort(array) if len(array) > 1 else array
         if ordered[0] < 0 or ordered[-1] >= self.size:
             raise ValueError(f"an id is outside 0 to {self.size - 1}")
+        if len(array) == 1:
+            return array, None
         if not (ordered[1:] == ordered[:-1]).any():
-            self._apart = array.copy()
+            self._apart = array.copy() if len(array) <= APART_MOST else NONE
             return array, None
         chosen = np.unique(array if first else array[::-1], return_index=True)[1]
         chosen = np.sort(chosen if first else len(array) - 1 - chosen)

@@ -14,8 +14,9 @@ class AdmissionSettings(msgspec.Struct, frozen=True, gc=False):
 
     ``limit`` is how many may be in flight (L), never grown past ``limit_most`` (0: four times ``limit``). ``service``,
     ``service_p99`` and ``service_p999`` are a call's time at that limit: mean, 99th and 99.9th percentile; better too
-    high than too low. ``attempt`` is how long a call may take from its dispatch on. Raises ``ValueError`` for numbers
-    that can't work together, saying why.
+    high than too low. ``attempt`` is how long a call may take from its dispatch on. ``period`` is how often a lease
+    is renewed: renewals that can all wait longer than that leave ``floor_share`` of the dispatches to those who lost
+    theirs (0: they never do). Raises ``ValueError`` for numbers that can't work together, saying why.
     """
 
     limit: int
@@ -36,6 +37,8 @@ class AdmissionSettings(msgspec.Struct, frozen=True, gc=False):
     retry_share: float = 0.1
     samples: int = 32
     width: Duration = SECOND
+    floor_share: float = 0.1
+    period: Duration = 0
 
     def __post_init__(self) -> None:
         """Refuse what can't work."""
@@ -66,6 +69,8 @@ class AdmissionSettings(msgspec.Struct, frozen=True, gc=False):
             (self.window < 1 or self.width < 1, "window and width are lengths of time: at least 1 ns"),
             (self.calm_windows < 1 or self.growth < 0, "calm_windows is at least 1, growth at least 0"),
             (not 0 < self.retry_share < 1, "retry_share is a share: more than 0, less than 1"),
+            (not 0 < self.floor_share < 1, "floor_share is a share: more than 0, less than 1"),
+            (self.period < 0, f"period is {self.period} ns: no lease is renewed before it is given"),
             (self.samples < 1, "samples is at least 1: a window without answers says nothing"),
         )
 
@@ -73,3 +78,8 @@ class AdmissionSettings(msgspec.Struct, frozen=True, gc=False):
     def most(self) -> int:
         """The largest L that calm windows may grow to."""
         return self.limit_most or 4 * self.limit
+
+
+def plain(part: msgspec.Struct) -> tuple[object, ...]:
+    """The numbers of a part of admission, without its settings."""
+    return tuple(each for each in msgspec.structs.astuple(part) if not isinstance(each, AdmissionSettings))

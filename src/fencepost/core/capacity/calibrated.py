@@ -26,4 +26,4 @@ def settings_from(row: CalibrationRow, renew: Duration) -> AdmissionSettings:
     slowest = min(max(row.slowest, row.service), renew // 2)
     service = min(row.service, slowest)
     attempt = min(max(4 * slowest, ATTEMPT_LEAST), renew, 5 * SECOND)
-    return AdmissionSettings(row.limit, service, slowest, slowest, max(attempt, slowest))
+    return AdmissionSettings(row.limit, service, slowest, slowest, max(attempt, slowest), period=renew)

@@ -27,7 +27,10 @@ Checking a host is always harmless, so *when* to check is not decided here but b
 and ``Recheck``. Times are the manager's own monotonic clock.
 """
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from fencepost.core.capacity.lease_calls import (
     NO_IDS,
@@ -123,14 +126,11 @@ class HostLeases(LeaseState):
         return Forget()
 
     def outdated(self, event: Outdated) -> tuple[Effect, ...]:
-        """A host has met something newer: nothing is sent until the row has said whether we are still the owner.
-
-        Unless that was about a token of ours from before: then the call is over, and the host has yet to be asked under
-        the present one. Nobody else would ask it before its lease had run out.
-        """
+        """A host has met something newer: nothing is sent until the row has said whether we are still the owner."""
         if not self.owner.owning or event.id >= self.hosts.size:
             return ()
         effects = self.owner.outdated(event, int(self.hosts.number[event.id]), int(self.hosts.nonce[event.id]))
+        # Newer than a token of ours from before only: under the present one it is to be asked, or nobody ever does.
         return effects if self.owner.above else (*effects, Recheck(np.array([event.id])))
 
     def send(self, ids: Ids, *, whole: bool = False) -> tuple[Effect, ...]:
@@ -244,59 +244,65 @@ class HostLeases(LeaseState):
         """Answers have arrived: each under the present token renews its lease, in memory."""
         if not self.owner.owning or not self.loaded:
             return ()
-        event = self.news(event)
-        hosts, ids = self.hosts, event.ids
-        mine = (hosts.number[ids] == event.number) & (hosts.nonce[ids] == event.nonce)
+        event = self.known(event)
+        hosts, known = self.hosts, self.hosts.asked(event.ids)
+        old = self.overtaken(event, known["stamp"])
+        if old.any():
+            event, known = event.only(~old), known[~old]
+        ids = event.ids
+        mine = (known["number"] == event.number) & (known["nonce"] == event.nonce)
         mine &= event.epoch == self.owner.epoch
         effects: tuple[Effect, ...] = ()
         if not mine.all():
             # Whoever counts calls takes these for answered: unless they are checked again, nobody ever does.
             effects = (Recheck(ids[~mine]),)
-            event = event.only(mine)
+            event, known = event.only(mine), known[mine]
             ids = event.ids
+        ends = np.full(len(ids), now + self.settings.lease)
         hosts.seen[ids] = now
-        hosts.ends[ids] = now + self.settings.lease
+        hosts.ends[ids] = ends
         hosts.fresh[ids] = True
         hosts.stamp[ids] = event.stamp
-        hosts.proof[ids] = False
         hosts.boot[ids] = event.boot
         hosts.host_incarnation[ids] = event.incarnation
         hosts.host_version[ids] = event.version
-        hosts.whole[ids] = event.whole
-        ends = np.full(len(ids), now + self.settings.lease)
-        return (*effects, Renew(ids, ends, False, event.number), *self.settle(self.wanting(event), now))
-
-    def wanting(self, event: Answered) -> Ids:
-        """Those that may need something: who answered just as its row says needs nothing, and mostly that is all."""
-        hosts, ids = self.hosts, event.ids
-        same = (hosts.incarnation[ids] == event.incarnation) & (hosts.row_boot[ids] == event.boot)
-        same &= (hosts.version[ids] == event.version) & (hosts.left[ids] == 0)
-        same &= (hosts.lease[ids] == Lease.HELD) & hosts.reported[ids]
-        return NO_IDS if same.all() else ids[~same]
+        if (known["whole"] != event.whole).any():
+            hosts.whole[ids] = event.whole
+        if known["proof"].any():
+            hosts.proof[ids] = False
+        return (*effects, Renew(ids, ends, False, event.number), *self.settle(wanting(event, known), now))
 
     def news(self, event: Answered) -> Answered:
         """Without answers of hosts that aren't known yet, and those overtaken by a later one of the same start of the
         agent: they answer no call that is still out."""
-        hosts = self.hosts
-        ids = event.ids
-        if len(ids) and ids.max() >= hosts.size:
-            event = event.only(ids < hosts.size)
-            ids = event.ids
-        old = hosts.fresh[ids] & (hosts.boot[ids] == event.boot) & (event.stamp < hosts.stamp[ids])
+        event = self.known(event)
+        old = self.overtaken(event, self.hosts.stamp[event.ids])
         return event.only(~old) if old.any() else event
+
+    def known(self, event: Answered) -> Answered:
+        """Without answers of hosts that no row told of yet."""
+        ids, size = event.ids, self.hosts.size
+        return event.only(ids < size) if len(ids) and ids.max() >= size else event
+
+    def overtaken(self, event: Answered, stamps: NDArray[np.int64]) -> Some:
+        """Which of these came after a later one of the same start of the agent; ``stamps`` are those known."""
+        hosts, old = self.hosts, event.stamp < stamps
+        if old.any():
+            old &= hosts.fresh[event.ids] & (hosts.boot[event.ids] == event.boot)
+        return np.asarray(old)
 
     def settle(self, ids: Ids, now: Instant) -> tuple[Effect, ...]:
         """What each of these hosts needs next, if anything: a level, not a step of a plan."""
         if not self.acting or not len(ids):
             return ()
         hosts = self.hosts
-        fresh = hosts.fresh[ids] & (hosts.busy[ids] == Op.NONE)
+        ids = ids[hosts.fresh[ids] & (hosts.busy[ids] == Op.NONE)]
         own = (hosts.lease[ids] == Lease.HELD) & (hosts.host_incarnation[ids] == hosts.incarnation[ids])
         unmarked = (hosts.left[ids] == 0) & ~hosts.unsure[ids]
         told, version = hosts.host_version[ids], hosts.version[ids]
         known = hosts.reported[ids] & (told <= version)
         booted = hosts.boot[ids] == hosts.row_boot[ids]
-        needy = fresh & ~(own & unmarked & known & booted & (told == version))
+        needy = ~(own & unmarked & known & booted & (told == version))
         if not needy.any():
             return ()
         effects: list[Effect] = []
@@ -381,3 +387,11 @@ class HostLeases(LeaseState):
         if self.acting and len(wanted) <= self.most(hosts.held):
             self.begin(Op.MARK, wanted, now, effects)
         return tuple(effects)
+
+
+def wanting(event: Answered, known: NDArray[Any]) -> Ids:
+    """Those that may need something: who answered just as its row says needs nothing, and mostly that is all."""
+    same = (known["incarnation"] == event.incarnation) & (known["row_boot"] == event.boot)
+    same &= (known["version"] == event.version) & (known["left"] == 0)
+    same &= known["told"]
+    return NO_IDS if same.all() else event.ids[~same]

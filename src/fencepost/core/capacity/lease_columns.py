@@ -39,9 +39,10 @@ ASKED = np.dtype(
 SAID = np.dtype([("boot", np.uint64), ("host_incarnation", np.uint64), ("host_version", np.int64)])
 TIMES = np.dtype([("seen", np.int64), ("ends", np.int64)])
 SCANNED = (("lease", np.int8), ("reported", np.bool_), ("gone", np.bool_), ("fresh", np.bool_), ("busy", np.int8))
-BLOCKS: tuple[np.dtype[Any], ...] = (ASKED, SAID, TIMES, *(np.dtype([each]) for each in SCANNED))
-BLOCK = {name: place for place, block in enumerate(BLOCKS) for name in block.names or ()}
-"""Which block each column is in."""
+BLOCKS: tuple[np.dtype[Any], ...] = (ASKED, SAID, TIMES, *(np.dtype(kind) for _, kind in SCANNED))
+BLOCK = {name: place for place, block in enumerate((ASKED, SAID, TIMES)) for name in block.names or ()}
+"""Which record each column is in; those scanned follow."""
+BLOCK |= {name: place for place, (name, _) in enumerate(SCANNED, 3)}
 
 
 class LeaseColumns:
@@ -84,7 +85,8 @@ class LeaseColumns:
         """A column: a view of its block, made when it is first asked for. Raises ``AttributeError`` for no column."""
         if name not in BLOCK:
             raise AttributeError(name)
-        column: NDArray[Any] = self.blocks[BLOCK[name]][name]
+        block = self.blocks[BLOCK[name]]
+        column: NDArray[Any] = block[name] if block.dtype.names else block
         self.__dict__[name] = column
         return column
 

@@ -34,7 +34,8 @@ from fencepost.core.traffic.membership import SERVING, Member, Membership, Targe
 class FleetRows(Struct, frozen=True, gc=False):
     """The fleet's rows as read last, by key, all of one life of the store.
 
-    ``holders`` is the host whose set has an attempt, by its id; None where nobody keeps that: it is then looked for.
+    ``holders`` is the host whose set has an attempt, by its id, ``placed`` the placed instances of each pool; None
+    where nobody keeps that: they are then looked for.
     """
 
     life: str = ""
@@ -42,6 +43,16 @@ class FleetRows(Struct, frozen=True, gc=False):
     hosts: Mapping[str, HostRow] = {}
     networks: Mapping[str, NetworkRow] = {}
     holders: Mapping[str, str] | None = None
+    placed: Mapping[str, Mapping[str, InstanceRow]] | None = None
+
+    def of_pool(self, pool: str) -> list[InstanceRow]:
+        """The placed instances of a pool, in order of their names."""
+        if self.placed is not None:
+            found = self.placed.get(pool, {})
+        else:
+            rows = self.instances.items()
+            found = {name: row for name, row in rows if row.pool == pool and row.state == "placed"}
+        return [found[name] for name in sorted(found)]
 
     def holder(self, ids: Collection[str]) -> dict[str, HostRow]:
         """The hosts that have any of these attempts in their set, by the attempt's id."""
@@ -65,10 +76,9 @@ def launched(pool: str, rows: FleetRows, row: Membership | None, taken: frozense
     """The instances of a pool; ``taken`` are addresses that are listed otherwise."""
     members = {member.key: member for member in row.members} if row is not None else {}
     targets: dict[str, Target] = {}
-    for name in sorted(rows.instances):
-        instance = rows.instances[name]
+    for instance in rows.of_pool(pool):
         address = instance.address
-        if instance.pool != pool or instance.state != "placed" or not address or address in targets or address in taken:
+        if not address or address in targets or address in taken:
             continue
         targets[address] = placed(instance, rows, members.get(address))
     ended = [key for key, each in targets.items() if key in members and outlived(each, members[key])]

@@ -186,9 +186,13 @@ class Race:
         now, plan = self.time.now, who.plan
         if who.slow:
             self.late[endpoint] = now - who.checked
+        if endpoint == REGIONAL:
+            self.tell_of(who, plan, before)
         self.note(endpoint)
-        if endpoint != REGIONAL:
-            return
+
+    def tell_of(self, who: Walker, plan: int, before: int) -> None:
+        """A turn of the regional endpoint: back to an older plan, on to a newer one after that, or as always."""
+        now, endpoint = self.time.now, REGIONAL
         if plan < self.highest[endpoint]:
             since = f"{(now - who.checked) / MINUTE:.0f} min after its check, {who.lost} times beaten to a lock"
             self.time.tell(who.name, f"comes to {REGIONAL_NAME} {since}")

@@ -94,6 +94,8 @@ class Leases:
         return gone
 
     def _file(self, ids: Ids, ends: NDArray[np.int64]) -> None:
+        if not len(ids):
+            return
         order = np.argsort(ends, kind="stable")
         ticks, starts = np.unique(ends[order], return_index=True)
         for tick, some in zip(ticks.tolist(), np.split(ids[order], starts[1:]), strict=True):

@@ -10,8 +10,16 @@ from fencepost.incident.replay.options import AS_IT_WAS, Options
 from fencepost.incident.replay.outcome import Outcome, figures
 from fencepost.incident.replay.quantities import QUANTITIES
 from fencepost.incident.replay.region import STEP_S, Region
-from fencepost.incident.replay.scenario import Scenario
+from fencepost.incident.replay.scenario import Scenario, Tick
 from fencepost.incident.replay.watch import Watch
+
+
+def forced_at(scenario: Scenario, seed: int) -> Tick | None:
+    """When a forced outage begins: as reported, or as it was; None if the scenario knows of none."""
+    for event in scenario.events:
+        if event.reported is not None and event.when.seen is not None and event.when.seen.quantity == "dns_empty":
+            return event.reported
+    return automation(scenario, NONE, seed).empty_at
 
 
 def replay(scenario: Scenario, options: Options = AS_IT_WAS) -> Outcome:
@@ -20,8 +28,8 @@ def replay(scenario: Scenario, options: Options = AS_IT_WAS) -> Outcome:
     region = Region(scenario, options.hosts, options.seed, options.guards)
     dns = automation(scenario, options.guards, options.seed)
     empty_at = dns.empty_at
-    if options.outage_s is not None and empty_at is None:
-        empty_at = automation(scenario, NONE, options.seed).empty_at
+    if options.outage_s is not None:
+        empty_at = forced_at(scenario, options.seed)
     ends = None if options.outage_s is None or empty_at is None else empty_at + options.outage_s
     watch = Watch(scenario, options.operators, ends)
     steps = scenario.lasts_s // STEP_S

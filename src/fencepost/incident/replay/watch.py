@@ -7,6 +7,8 @@ from fencepost.incident.replay.scenario import Act, Down, Scenario, Tick
 
 GIVEN = "restore-store"
 """The outage itself is given: it ends when it ended, whoever is at the keyboard."""
+ELSEWHERE = ("mitigate-inside", "restart-pollers")
+"""What people of the dependents did for themselves; without the region's operators they do it too."""
 
 
 class Spell:
@@ -40,7 +42,8 @@ class Watch:
         self._acts: list[tuple[Act, Waiting]] = [
             (act, Waiting(act.when))
             for act in scenario.acts
-            if (act.does == GIVEN and outage_ends is None) or (operators and act.does != GIVEN)
+            if (act.does == GIVEN and outage_ends is None)
+            or (act.does != GIVEN and (operators or act.does in ELSEWHERE))
         ]
         self._given = [act for act in scenario.acts if act.does == GIVEN]
         self._events = [(event.name, Waiting(event.when)) for event in scenario.events]

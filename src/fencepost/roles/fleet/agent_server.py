@@ -129,11 +129,11 @@ class AgentServer:
         if self._udp is None:
             return
         try:
-            packet = self.wire.pack("from host", request, message, DATAGRAM_BYTES)
+            packet: bytes | None = self.wire.pack("from host", request, message, DATAGRAM_BYTES)
         except TooLong:
             packet = self.short(request, message)
-            if packet is None:
-                return
+        if packet is None:
+            return
         try:
             self._udp.sendto(packet, peer)
         except OSError as error:

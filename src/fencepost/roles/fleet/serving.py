@@ -32,6 +32,7 @@ class ServingRows:
         self._instances: dict[str, InstanceRow] = {}
         self._hosts: dict[str, HostRow] = {}
         self._holders: dict[str, str] = {}
+        self._placed: dict[str, dict[str, InstanceRow]] = {}
         self._networks: dict[str, NetworkRow] = {}
 
     async def read(self) -> FleetRows:
@@ -58,12 +59,20 @@ class ServingRows:
             for found in page.rows:
                 match found.row:
                     case InstanceRow() as row:
-                        self._instances[row.instance] = row
+                        self._take_instance(row)
                     case HostRow() as row:
                         self._take_host(row)
                     case NetworkRow() as row:
                         self._networks[row.id] = row
-        self.rows = FleetRows(self._life, self._instances, self._hosts, self._networks, self._holders)
+        self.rows = FleetRows(self._life, self._instances, self._hosts, self._networks, self._holders, self._placed)
+
+    def _take_instance(self, row: InstanceRow) -> None:
+        """An instance's row, and, while it is placed, its place among its pool's."""
+        before, self._instances[row.instance] = self._instances.get(row.instance), row
+        if before is not None:
+            self._placed.get(before.pool, {}).pop(row.instance, None)
+        if row.state == "placed":
+            self._placed.setdefault(row.pool, {})[row.instance] = row
 
     def _take_host(self, row: HostRow) -> None:
         """A host's row, and where its attempts are: nobody need look through all hosts for one of them."""

@@ -203,12 +203,12 @@ class View:
 
     # For people.
 
-    @property
-    def short(self) -> str:
-        """What hosts are short of, so that nothing can be placed; "" where something can."""
-        if self.room.free:
-            return ""
-        return "no host with room has a free address" if self.room.places else "no host has room"
+    def short(self, pool: str) -> str:
+        """What hosts are short of, so that nothing of a pool can be placed; "" where something can."""
+        if not self.room.free:
+            return "no host with room has a free address" if self.room.places else "no host has room"
+        taken = "each free address of a host with room is in use at another host, which gives it too"
+        return "" if self.room.choose(pool) else taken
 
     def lease(self, row: HostRow) -> str:
         """A host's lease in words."""
@@ -244,7 +244,7 @@ class View:
     def state(self, row: InstanceRow) -> tuple[str, str]:
         """An instance's state in words, and what it lacks or why it is so."""
         if row.state != "placed":
-            return row.state, row.why or (self.short if row.state == "waiting" else "")
+            return row.state, row.why or (self.short(row.pool) if row.state == "waiting" else "")
         if row.id in self.ready:
             return "ready", row.why  # a newer version that isn't acknowledged yet takes nothing away
         network = self.row("network", row.id)

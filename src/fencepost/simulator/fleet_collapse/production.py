@@ -23,6 +23,7 @@ def settings_for(load: Load, limit: float = 1.0, service: float = 1.0) -> Admiss
         service_p99=int(load.quantile(0.01) * service),
         service_p999=min(int(load.quantile(0.001) * service), load.patience),
         attempt=load.patience,
+        period=load.period,
     )
 
 

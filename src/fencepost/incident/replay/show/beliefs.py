@@ -11,7 +11,7 @@ from msgspec import Struct
 from fencepost.incident.replay.outcome import FAILING, Outcome
 from fencepost.incident.replay.scenario import Tick
 from fencepost.incident.replay.show.hours import Hours, count, percent, spoken
-from fencepost.incident.replay.show.naming import moments
+from fencepost.incident.replay.show.naming import GIVEN, moments
 
 EACH_S = 300
 """Looked at so often, and whenever something happened."""
@@ -87,13 +87,18 @@ def _merged(found: list[Belief]) -> tuple[Belief, ...]:
 
 
 def _from_lines(outcome: Outcome, who: str) -> Part:
+    """What a part said last, and when; once the outage is over, who ended it."""
     hours = Hours(outcome.scenario)
     lines: dict[Tick, list[str]] = {}
     for line in outcome.lines:
         if line.who == who:
             lines.setdefault(line.at, []).append(line.what)
-    name = who[:1].upper() + who[1:]
-    return Part(name, tuple(Belief(tick, "; ".join(what), f"since {hours.at(tick)}") for tick, what in lines.items()))
+    found = [Belief(tick, "; ".join(what), f"said at {hours.at(tick)}") for tick, what in lines.items()]
+    for act in outcome.scenario.acts:
+        ended = outcome.happened.get(act.name)
+        if act.does == GIVEN and ended is not None and found[-1].at <= ended:
+            found.append(Belief(ended, found[-1].believed, f"{found[-1].so}; {hours.at(ended)} {act.words}"))
+    return Part(who[:1].upper() + who[1:], tuple(found))
 
 
 def _callers(seen: Seen) -> tuple[str, str]:

@@ -155,7 +155,7 @@ def _kinds(outcome: Outcome) -> tuple[Kind, ...]:
     return (
         Kind(
             "leases", "Hosts without a lease", f"of {hosts:,}, logarithmic", 132.0, taken("leases_missing", hosts),
-            lambda low, _high, height: Scale(_decade(max(low, 1.0)), float(hosts), height, logarithmic=True),
+            lambda low, _high, height: Scale(_decade(max(low, 1.0)), max(10.0, hosts), height, logarithmic=True),
             _decades, count, (findings.standstill,), (findings.back,),
         ),
         Kind(

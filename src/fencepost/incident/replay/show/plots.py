@@ -155,7 +155,7 @@ class Plots:
     def _named(self, lane: Lane) -> str:
         if lane.ink == REPORTED:
             return "reported"
-        return f"<b>{self._letter(lane.ink)}</b> {escape(lane.who)}"
+        return f"<b>{self._letter(lane.ink)}</b> {escape(lane.who.removeprefix('with '))}"
 
     @staticmethod
     def _letter(ink: str) -> str:

@@ -62,7 +62,8 @@ def figures_table(runs: Runs) -> str:
     heads = "".join(f'<th scope="col" class="n">{label}</th>' for label in labels)
     return (
         f'<section class="runs"><table><thead><tr><th scope="col">run</th>{heads}</tr></thead>'
-        f"<tbody>{''.join(rows)}</tbody></table></section>"
+        f'<tbody>{"".join(rows)}</tbody></table><p class="about">Recovery to ideal: how long all leases took to come '
+        "back, to how long they would have taken with no work wasted.</p></section>"
     )
 
 

@@ -1,0 +1,97 @@
+"""A replay on a terminal: at 100 columns, in ASCII where need be, colour never alone."""
+
+import re
+from collections.abc import Callable
+
+import msgspec
+import pytest
+from outcomes import HOUR, as_it_was, guarded, made_up
+
+from fencepost.incident.replay.guards import Guard
+from fencepost.incident.replay.options import Options
+from fencepost.incident.replay.outcome import Outcome
+from fencepost.incident.replay.show.naming import called
+from fencepost.incident.replay.show.terminal import terminal_text
+
+STORY = """\
+A made-up evening as it was · 1,000 hosts · seed 1 · 0.5 s CPU       █ both  ▀ reported  ▄ simulated
+                     22:30 CET                                      01:30   reported  simulated
+ away                █████████                                                  0h30       0h30 =
+ storm                        ██████████████████████████████▄▄▄▄                1h45       2h00
+ rest                                                           ▄▄▄▄▄▄▄▄▄          -       0h30
+ broken leases       ██████████████████████████▅▅▅▅▅▅▅▅▅▅▅▅▅▅▅▅▅▅▁▁▁▁▁▁▁▁   peak 1,000
+ lease queue         ▁▁▁▁▁▁▁▁▁▁▂▂▃▃▃▄▄▅▅▆▆▇▇███▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁   peak 10,000 calls
+ wait for network    ▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁   never a minute
+ capacity in DNS     ███████████████████████████████████▃▃▃▃▃▃▃▃█████████   least 80 %
+who depends on it, and was down
+ Shop                ███████████████████████████████████████████▀▀▀▀▀▀▀▀▶       3h35       2h30
+=  ended by a person at the published hour, so equal by script; the rest emerges
+6 values and hours published, 0 estimates, 2 calibrated to fit: replay --values lists each
+Try  --guards production   or   --guards production --dns-outage 30m   or   --ablate"""
+
+
+def shown(outcome: Outcome, width: int = 100, unicode: bool = True, colour: bool = False) -> str:
+    """The text, as asked for."""
+    return terminal_text(outcome, width=width, unicode=unicode, colour=colour)
+
+
+def test_the_whole_story_at_a_hundred_columns() -> None:
+    """Bars one can check by hand: three hours in 52 cells, upper half reported, lower simulated, ``=`` by script."""
+    assert shown(made_up()) == STORY
+
+
+@pytest.mark.parametrize("width", [100, 80, 60, 40])
+@pytest.mark.parametrize("outcome", [as_it_was, guarded, made_up])
+def test_bars_fit_the_terminal(outcome: Callable[[], Outcome], width: int) -> None:
+    """No row of cells is broken by a terminal; prose may be wrapped by who prints it."""
+    wide = [line for line in shown(outcome(), width).splitlines() if re.search("[█▀▄▁▂▃▅▆▇]{3}", line)]
+    assert wide
+    assert max(map(len, wide)) <= width
+
+
+def test_ascii_says_the_same() -> None:
+    """Where the locale isn't UTF-8 three characters stand for three kinds of block."""
+    text = shown(made_up(), unicode=False)
+    assert text.isascii()
+    assert " storm                        ##############################____ " in text
+    assert "####^^^^^^^^>" in text
+
+
+def test_colour_adds_nothing_that_words_lack() -> None:
+    """NO_COLOR loses nothing (no-color.org): without its styles the coloured text is the plain one."""
+    coloured = shown(as_it_was(), colour=True)
+    assert "\x1b[1m" in coloured
+    assert re.sub(r"\x1b\[\d+m", "", coloured) == shown(as_it_was())
+
+
+def test_only_ends_by_hand_are_equal_by_script() -> None:
+    """October 2025: the endpoint's two phases end when people act; the storm, the backlog and the rest emerge."""
+    rows = {line[1:21].strip(): line for line in shown(as_it_was()).splitlines()}
+    marked = {name for name in rows if rows[name].endswith(" =")}
+    assert {"endpoint gone", "repaired by hand"} <= marked
+    assert not {"lease storm", "network backlog", "unwinding throttles"} & marked
+
+
+def test_a_phase_that_never_was_or_never_ended_is_said_to() -> None:
+    """0h00 would be a length."""
+    outcome = made_up()
+    open_end = msgspec.structs.replace(outcome, happened={"gone": 1800, "repaired": HOUR})
+    rows = shown(open_end).splitlines()
+    assert rows[3].endswith(">3h00")
+    assert "▶" in rows[3]
+    assert rows[4].endswith("none")
+
+
+@pytest.mark.parametrize(
+    ("options", "name"),
+    [
+        (Options(), "as it was"),
+        (Options(operators=False), "as it was, nobody at the keyboard"),
+        (Options(guards=frozenset(Guard), outage_s=9420), "with every guard, an outage of 2h37m forced"),
+        (Options(guards=frozenset({Guard.FENCE, Guard.VELOCITY})), "with fence and velocity"),
+        (Options(guards=frozenset(Guard) - {Guard.FENCE}), "with every guard but fence"),
+    ],
+)
+def test_a_run_is_called_after_its_options(options: Options, name: str) -> None:
+    """So that two outputs can't be mixed up."""
+    assert called(options) == name
