@@ -4,8 +4,9 @@ memory.
     python -m bench.sample_region [seconds]
 
 The sample's own file with other ports, in a new folder. CPU and memory are of every process that `fencepost up`
-keeps, the supervisor and the screen with them; the six stand-in targets are counted apart. Memory is the sum of PSS:
-what several processes share counts once. Then `fencepost --help` and `fencepost status`, seven starts each.
+keeps, the supervisor, the screen and the six hosts' agents with them; the six stand-in targets are counted apart.
+Memory is the sum of PSS: what several processes share counts once. Then `fencepost --help` and `fencepost status`,
+seven starts each.
 """
 
 import os
@@ -16,7 +17,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from importlib import resources
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "contracts"))
@@ -26,6 +26,7 @@ from free_ports import free_port
 from regions import FENCEPOST, RunningRegion
 
 from bench.figures import tell
+from fencepost.dev.sample import sample_text
 
 STARTS = 7
 
@@ -42,9 +43,9 @@ def pss_mb(pid: int) -> float:
     return int(found[1]) / 1024
 
 
-def sample(text: str) -> str:
-    """The sample's file, its five ports changed for free ones."""
-    text = resources.files("fencepost.dev").joinpath("sample.toml").read_text()
+def sample(_: str = "") -> str:
+    """The sample's file, its ports changed for free ones."""
+    text = sample_text()
     for port in ("5300", "5301", "5302"):
         text = re.sub(rf"\b{port}\b", str(free_port()), text)
     return text

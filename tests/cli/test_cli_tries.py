@@ -60,7 +60,7 @@ def test_a_dead_pid_is_shown_nowhere_and_its_successor_is_at_once() -> None:
     lines(tries, standing(), PIDS)
     killed = {**PIDS, FIRST: None}
     five = answering(standing(1.0, 1), [each for each in TARGETS if each != "127.0.2.1"])
-    assert kills(lines(tries, five, killed))[0] == "(127.0.2.1 is down) out of DNS; started again within a minute"
+    assert kills(lines(tries, five, killed))[0] == "(127.0.2.1 is down) out of DNS; started again in about a minute"
     assert kills(lines(tries, five, {**PIDS, FIRST: 99}))[0].startswith("kill 99 127.0.2.1 ")
 
 
@@ -70,7 +70,7 @@ def test_half_a_line_that_was_tried_is_not_offered() -> None:
     lines(tries, standing(), PIDS)
     one = answering(standing(1.0, 1), [each for each in TARGETS if each != "127.0.3.1"])
     found = kills(lines(tries, one, {**PIDS, ONE: None}))
-    assert found[1] == "(127.0.3.1 is down) out of DNS; started again within a minute"
+    assert found[1] == "(127.0.3.1 is down) out of DNS; started again in about a minute"
     both = answering(standing(0.0, 1), [each for each in TARGETS if each != "127.0.3.1"], ("127.0.1.1",))
     found = kills(lines(tries, both, {**PIDS, ONE: None, OTHER: None}))
     assert found[1].startswith("(127.0.3.1 and 127.0.1.1 are down) out of DNS; kept in DNS; ")

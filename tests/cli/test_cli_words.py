@@ -113,6 +113,8 @@ def test_what_the_supervisor_says_of_a_target_names_its_address() -> None:
     for status, said in ((15, "exited (signal 15)"), (0, "exited"), (3 << 8, "exited (code 3)")):
         line = up_screen.told(AT, "target/127.0.2.1", f"{how(status, 4)}, back in 60.0 s")
         assert " ".join(line.split()[1:]) == f"target 127.0.2.1 {said}; the sample starts it again in 60 s"
+        line = up_screen.told(AT, "target/127.0.2.1", how(status, 4))
+        assert " ".join(line.split()[1:]) == f"target 127.0.2.1 {said}; the sample starts it again in about 60 s"
     assert how(9, 4105) == "died (signal 9, pid 4105)"
 
 

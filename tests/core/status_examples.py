@@ -35,7 +35,7 @@ HEAD = Head(STORE, 9, "n9", 5)
 
 
 def region() -> Region:
-    return structs.replace(load(SAMPLE, {}), path="/etc/fencepost/region.toml")
+    return structs.replace(load(SAMPLE, {}), path="/etc/fencepost/region.toml", fleet=None)
 
 
 def member(key: str, state: State = State.IN, **more: Any) -> Member:

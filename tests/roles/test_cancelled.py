@@ -28,7 +28,7 @@ async def panel(news: asyncio.Event) -> None:
         pass
 
     run = types.SimpleNamespace(news=news, ready=True, region=None, draw_panel=lambda *_: None, look=nothing)
-    screen = types.SimpleNamespace(losing=lambda _: contextlib.nullcontext())
+    screen = types.SimpleNamespace(losing=lambda _: contextlib.nullcontext(), drawn=True)
     await Run.keep_panel(run, screen)  # type: ignore[arg-type]
 
 

@@ -50,12 +50,12 @@ def test_the_apis_answer_says_how_often_hosts_are_asked() -> None:
     ("answer", "least", "most"),
     [
         (Replied(429, 7.0, b""), 7, 8),
-        (Replied(503, 0.0, b""), 0.5, 1),
-        (Unavailable("no connection"), 0.5, 1),
+        (Replied(503, 0.0, b""), 0.1, 0.2),
+        (Unavailable("no connection"), 0.1, 0.2),
         (Replied(401, 0.0, b"no"), 30, 60),
         (Replied(302, 0.0, b""), 30, 60),
-        (Replied(200, 0.0, b"<html>"), 0.5, 1),
-        (Replied(200, 0.0, b'{"renew_s": "soon"}'), 0.5, 1),
+        (Replied(200, 0.0, b"<html>"), 0.1, 0.2),
+        (Replied(200, 0.0, b'{"renew_s": "soon"}'), 0.1, 0.2),
     ],
 )
 def test_whoever_isnt_taken_comes_back_when_told_or_later_each_time(

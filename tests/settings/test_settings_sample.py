@@ -52,6 +52,9 @@ def test_check_ends_with_what_the_file_means() -> None:
         "pool web   6 targets, 3 zones; automation takes out at most 2 (max_out), never leaves under 3",
         "           a dead target leaves DNS after 2.0 to 3.5 s, callers' caches add up to 5 s (ttl)",
         "           removal budget 2 targets, a new one every 3 min 20 s (rate 5 %/min of 6)",
+        "fleet   1 host-manager owns all hosts; hosts are asked every 10 s (renew)",
+        "        a dead host's instances start elsewhere 31 s after its last answer (3 renewals and 0.6 s for clocks)",
+        "        6 hosts and no others: instances are placed as soon as all have told what they run",
     )
 
 

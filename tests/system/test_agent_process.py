@@ -181,7 +181,7 @@ def test_how_it_ended_is_told_with_the_last_line_of_its_log(agent: AgentProcess)
     """Whoever looks at the fleet hasn't the host's log; nor are a terminal's commands in it to reach his."""
     script = "import sys; print('begun'); sys.exit('no ' + chr(27) + '[31mport' + chr(10))"
     agent.order(1, "web-1.1", command=(sys.executable, "-c", script))
-    found = until(lambda: (seen if (seen := agent.check()).down else None))
+    found = until(lambda: seen if (seen := agent.check()).down else None)
     assert found.causes == ("exit code 1: no  [31mport",)
     agent.end()
     agent.start()

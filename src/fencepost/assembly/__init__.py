@@ -17,6 +17,7 @@ from fencepost.assembly.network_managers import network_manager_main
 from fencepost.assembly.places import make_tsig_key, state_folder, tsig_key
 from fencepost.assembly.providers import import_provider, listening, open_dns, open_witness
 from fencepost.assembly.stores import fleet_store, import_store, open_store
+from fencepost.core.instant import Duration
 from fencepost.core.traffic.dns_enactor import EnactorSettings
 from fencepost.core.traffic.dns_planner import PlannerSettings
 from fencepost.core.traffic.janitor import JanitorSettings
@@ -198,8 +199,11 @@ ROLES: dict[str, Callable[..., Main]] = {
 A_ZONE = ("enactor", "checker")
 
 
-def roles_of(region: Region) -> dict[str, Main]:
-    """Every role process of a region, by name, in the order in which they are best started."""
+def roles_of(region: Region, again: Duration | None = None) -> dict[str, Main]:
+    """Every role process of a region, by name, in the order in which they are best started.
+
+    With ``again`` an instance that ended by itself is tried again where it was, each time after so long.
+    """
     embedded = {"dns": dns_main(region)} if region.dns.provider == "embedded" else {}
     return (
         embedded
@@ -207,16 +211,16 @@ def roles_of(region: Region) -> dict[str, Main]:
         | {f"enactor/{zone}": enactor_main(region, zone) for zone in region.zones}
         | {f"checker/{zone}": checker_main(region, zone) for zone in region.zones}
         | {"janitor": janitor_main(region), "api": api_main(region)}
-        | fleet_roles_of(region)
+        | fleet_roles_of(region, again)
     )
 
 
-def fleet_roles_of(region: Region) -> dict[str, Main]:
+def fleet_roles_of(region: Region, again: Duration | None = None) -> dict[str, Main]:
     """The fleet's managers, in a region that has one."""
     if region.fleet is None:
         return {}
     shards = range(1, region.fleet.shards + 1)
-    managers = {f"host-manager/{shard}": host_manager_main(region, shard) for shard in shards}
+    managers = {f"host-manager/{shard}": host_manager_main(region, shard, again) for shard in shards}
     return managers | {"network-manager": network_manager_main(region)}
 
 
@@ -239,7 +243,7 @@ def stand_ins_of(region: Region) -> dict[str, Main]:
 
 
 def targets_of(region: Region) -> dict[str, Main]:
-    """Stand-ins for a sample region's targets, a process each."""
+    """Stand-ins for a sample region's targets, a process each; hosts start those of a pool that launches."""
     from fencepost.dev import target
 
     found: dict[str, Main] = {}
@@ -262,12 +266,17 @@ def import_shared(region: Region) -> None:
     import fencepost.roles.planner
 
     if region.fleet is not None:
+        import fencepost.adapters.joining
+        import fencepost.dev.stand_in_driver
+        import fencepost.roles.fleet.agent_role
         import fencepost.roles.fleet.network_manager
         import fencepost.roles.fleet.placer
     import_store(region)
     import_provider(region)
     if region.dns.provider == "embedded":
         import fencepost.roles.dns_server  # noqa: F401  so
+    gc.collect()
+    gc.freeze()  # a collection in a fork would write to every page that it shares with the others
 
 
 def stuck_writer(region: Region) -> Callable[[], tuple[int, float] | None]:

@@ -50,8 +50,8 @@ def driver_of(options: AgentOptions) -> Driver:
     return ProcessDriver(options.folder, given)
 
 
-def agent_main(options: AgentOptions) -> Main:
-    """The agent of one host."""
+def agent_main(options: AgentOptions, driver: Callable[[], Driver] | None = None) -> Main:
+    """The agent of one host; ``driver`` makes another one than the options name."""
 
     async def main() -> None:
         from fencepost.roles.fleet.agent_role import AgentRole
@@ -64,7 +64,9 @@ def agent_main(options: AgentOptions) -> Main:
 
             post = Api(options.join, options.token).post
         host = Hosted(options.host, options.zone, "", options.room, options.addresses)
-        role = AgentRole(host, Wire(options.key), driver_of(options), options.folder, options.renew)
+        role = AgentRole(
+            host, Wire(options.key), driver() if driver else driver_of(options), options.folder, options.renew
+        )
         await role.run((options.listen.host, options.listen.port), options.advertised, post)
 
     return main

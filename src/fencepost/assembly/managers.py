@@ -4,8 +4,11 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any
 
+from msgspec import structs
+
 from fencepost.assembly.fleet_key import fleet_key, make_fleet_key
 from fencepost.assembly.stores import fleet_store, open_store
+from fencepost.core.instant import SECOND, Duration
 from fencepost.ports import Misconfigured
 from fencepost.roles import heartbeat
 from fencepost.roles.loop import Condition
@@ -13,6 +16,8 @@ from fencepost.settings import Region
 from fencepost.settings.schema import Fleet
 
 Main = Callable[[], Coroutine[Any, Any, None]]
+SETTLE = 5 * SECOND
+"""What is down when a manager begins is taken for ended with its host, not for failing by itself."""
 
 
 def fleet_of(region: Region) -> Fleet:
@@ -22,8 +27,11 @@ def fleet_of(region: Region) -> Fleet:
     return region.fleet
 
 
-def host_manager_main(region: Region, shard: int) -> Main:
-    """The manager of one shard's host leases, which places instances too."""
+def host_manager_main(region: Region, shard: int, again: Duration | None = None) -> Main:
+    """The manager of one shard's host leases, which places instances too.
+
+    With ``again`` an instance that ended by itself is tried again where it was, each time after so long.
+    """
 
     async def main() -> None:
         from fencepost.core.capacity.lease_calls import lease_settings
@@ -44,7 +52,9 @@ def host_manager_main(region: Region, shard: int) -> Main:
         questions = Questions(Wire(fleet_key(fleet.key)), condition)
         manager = HostManager(settings, admission, rows, questions, condition)
         manager.lists(listed_of(region, shard))
-        placing = PlacementSettings(shard, fleet.shards, linger=linger_of(region))
+        placing = PlacementSettings(shard, fleet.shards, linger=linger_of(region), settle=SETTLE)
+        if again is not None:
+            placing = structs.replace(placing, again=again, longest=again, elsewhere=False)
         placer = Placer(placing, rows, manager, condition)
         async with asyncio.TaskGroup() as group:
             group.create_task(heartbeat.beat(f"host-manager/{shard}", store, condition))

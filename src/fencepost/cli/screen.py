@@ -112,7 +112,9 @@ def mode_text(pool: PoolStatus, status: Status) -> str:
 
 
 def shard_lines(status: Status) -> list[str]:
-    """The fleet, a line a shard: its manager, hosts by lease, instances by state; and a line if nobody measured it."""
+    """The fleet, a line a shard: its manager, hosts by lease, instances by state; and a line if nobody measured how
+    many hosts may be asked at once, and there are more than are.
+    """
     if status.fleet is None:
         return []
     lines = []
@@ -125,7 +127,8 @@ def shard_lines(status: Status) -> list[str]:
         if each.placing is False:
             text += f"; {styled('nothing is placed', 'yellow')}: it waits for {each.waits_for}"
         lines.append(f" FLEET  shard {each.shard}: {manager}, {text}")
-    if status.fleet.calibrated_at is None and status.source != "dns":
+    many = any((each.hosts or 0) > (each.limit or 0) for each in status.fleet.shards)
+    if status.fleet.calibrated_at is None and status.source != "dns" and many:
         lines.append(" FLEET  never calibrated:  fencepost fleet calibrate  on a quiet day")
     elif status.fleet.calibrated_s is not None:
         age = spoken(int(status.fleet.calibrated_s * SECOND))

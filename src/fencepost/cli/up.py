@@ -17,6 +17,7 @@ from fencepost.cli.flags import Config, For, Json, Yes, duration
 from fencepost.cli.folder import here, meant
 from fencepost.cli.regions import SAMPLE_FOLDER, place_sample, shown
 from fencepost.cli.terminal import interactive, say
+from fencepost.cli.up_fleet import UpFleet
 from fencepost.cli.up_lines import Steady, Teller, end_quietly
 from fencepost.cli.up_reload import reload_aside
 from fencepost.cli.up_start import ask_once, hold, hold_places, refuse_clashes, say_holder
@@ -36,6 +37,8 @@ SampleStore = Literal["sqlite", "postgresql"]
 
 LATE_S = 10.0
 """So long after the start it is said what isn't answered yet."""
+LOOK_UNSEEN_S = 5.0
+"""How often the status is read while no panel shows it: it is what the last line goes by if the API is down then."""
 
 
 def up(
@@ -105,6 +108,7 @@ class Run:
         self.has_api = False
         self.supervisor = 0
         self.locks: tuple[int, ...] = ()
+        self.fleet = UpFleet(region, with_targets=with_targets)
         self.screen = Steady(up_screen.Plain(self.stream))
 
     def run(self) -> int:
@@ -188,10 +192,10 @@ class Run:
 
     def fork_supervisor(self) -> tuple[int, int]:
         """Fork the supervisor; (where its lines come from, what to close to end it)."""
-        mains = self.assembly.stand_ins_of(self.region) | self.assembly.roles_of(self.region)
+        mains = self.assembly.stand_ins_of(self.region) | self.fleet.roles()
         self.has_api = "api" in mains
         if self.with_targets:
-            mains |= self.assembly.targets_of(self.region)
+            mains |= self.assembly.targets_of(self.region) | self.fleet.agents()
         self.assembly.import_shared(self.region)
         from fencepost.roles.process import end_with_parent, entitle, flush, fork, leave
         from fencepost.roles.supervisor import Spec, Supervisor
@@ -222,6 +226,8 @@ class Run:
                     name,
                     lambda name=name, main=main: fork(name, main, self.folder),  # type: ignore[misc]
                     60.0 if name.startswith("target/") else None,
+                    name in self.fleet.on_call,
+                    self.fleet.wait_s(name),
                 )
                 for name, main in mains.items()
             ]
@@ -231,6 +237,7 @@ class Run:
                 tell,
                 stuck=self.assembly.stuck_writer(self.region),
                 reload=lambda: reload_aside(self.region, tell),
+                calls=self.fleet.calls,
             )
             supervisor.run(gone_in)
             for lock in locks:
@@ -298,6 +305,7 @@ class Run:
             with screen.losing("a line of the supervisor's"):
                 said = json_text.loads(line)
                 screen.line(up_screen.told(said["at"], said["name"], said["text"]))
+            self.fleet.looked = 0.0
             self.news.set()
         self.ended = True
         screen.line(up_screen.event(time.time_ns(), "supervisor", "ended by itself; its roles end with it"))
@@ -345,13 +353,13 @@ class Run:
         self.ready = True
         with screen.losing("what is ready"):
             took = f"ready in {time.monotonic() - self.began:.1f} s"
-            screen.line(f"{took}: {up_ready.parts(self.region, api=self.has_api)}")
+            screen.line(f"{took}: {up_ready.parts(self.region, api=self.has_api)}{self.fleet.part()}")
 
     def missing(self) -> str:
         """What isn't answered yet; "" if nothing is missing. Blocks for a moment."""
         known = self.status.endpoints if self.status is not None else ()
         settled = {each.name for each in known if each.state in ("withdrawn", "foreign")}
-        return up_ready.missing(self.region, settled, api=self.has_api)
+        return up_ready.missing(self.region, settled, api=self.has_api) or self.fleet.missing(read(self.folder))
 
     async def keep_panel(self, screen: Steady) -> None:
         """Draw the panel each second, and whenever a process ends or the terminal gets another size."""
@@ -365,7 +373,8 @@ class Run:
                 await self.look()
                 self.draw_panel(screen, offered)
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(1.0 if self.ready else 0.3):  # 3.11's wait_for can lose a cancellation
+                pause = LOOK_UNSEEN_S if self.ready and not screen.drawn else 1.0 if self.ready else 0.3
+                async with asyncio.timeout(pause):  # 3.11's wait_for can lose a cancellation
                     await self.news.wait()
 
     def draw_panel(self, screen: Steady, offered: Tries) -> None:
@@ -374,7 +383,8 @@ class Run:
             known = {name: each["pid"] for name, each in read(self.folder).items()}
             pids = {name: pid if pid and alive(pid) else None for name, pid in known.items()}
             tries = offered if self.ready else None
-            screen.panel(up_screen.panel(self.region, self.status, pids, self.began, screen.size(), tries))
+            size, more = screen.size(), (self.fleet.line(), self.fleet.launched(pids))
+            screen.panel(up_screen.panel(self.region, self.status, pids, self.began, size, tries, *more))
 
     async def look(self) -> None:
         """Read the status document from the API."""
@@ -382,6 +392,8 @@ class Run:
 
         with contextlib.suppress(PortError):
             self.status = await asyncio.to_thread(from_api, self.region, 2_000_000_000)
+        if self.screen.drawn:
+            await asyncio.to_thread(self.fleet.refresh)
 
 
 __all__ = ["Run", "up"]

@@ -17,7 +17,7 @@ import time
 from collections.abc import Iterator
 
 from fencepost.cli.terminal import note
-from fencepost.cli.up_screen import Screen
+from fencepost.cli.up_screen import Plain, Screen
 
 GONE = (errno.EPIPE, errno.EIO, errno.EBADF)
 """What a write says when nobody will ever read: the other end is closed, the terminal hung up."""
@@ -75,6 +75,11 @@ class Steady:
         with self.losing("the panel"):
             if not self.gone:
                 self.to.panel(lines)
+
+    @property
+    def drawn(self) -> bool:
+        """Whether anybody sees a panel."""
+        return not self.gone and not isinstance(self.to, Plain)
 
     def size(self) -> tuple[int, int]:
         """Columns and rows of a panel."""

@@ -3,7 +3,7 @@
 import re
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, Protocol
 
 from fencepost.cli.history import event as event_line
@@ -88,13 +88,23 @@ def panel(
     began: float,
     size: tuple[int, int],
     offered: Tries | None = None,
+    fleet: str = "",
+    launched: Mapping[str, list[tuple[str, int | None]]] | None = None,
 ) -> list[str]:
-    """The panel in rows that fit ``size``: endpoints, pools, zones, attention; and what to try, if there is room."""
+    """The panel in rows that fit ``size``: endpoints, pools, zones, attention; and what to try, if there is room.
+
+    ``fleet`` is a line about the sample's hosts, "" for none; ``launched`` what runs on them at other addresses than
+    those listed, by zone.
+    """
     columns, most = size
     up = int(time.monotonic() - began)
     tail = f"fenced {status.fenced or 0} · restarts {status.restarts or 0} · up {up // 60}:{up % 60:02d}"
     under = [row for pool in status.pools for row in fitted(pool_line(pool, status), columns)]
-    zones = zone_table(status, targets_by_zone(region, pids), columns)
+    under += fitted(fleet, columns) if fleet else []
+    targets = targets_by_zone(region, pids)
+    for zone, more in (launched or {}).items():
+        targets[zone] = [*targets.get(zone, []), *more]
+    zones = zone_table(status, targets, columns)
     under += [row for line in zones for row in fitted(line, columns)]
     for each in [each for each in status.problems if each.needs_person][:2]:
         under += beside(f" {styled('attention', 'red')}  ", f"{each.on}: {each.what}", columns)
@@ -140,10 +150,11 @@ def joined(rows: list[HistoryRow]) -> str:
 
 def told(at: Instant, name: str, text: str) -> str:
     """A line from the supervisor. ``text`` says how a process ended and when it is started again."""
-    if name.startswith("target/") and ", back in " in text:
+    if name.startswith("target/") and text.startswith(("exited", "died")):
         how = text.partition(", back in ")[0].replace("died", "exited")
         how = _PID.sub(lambda found: ")" if found[1] else "", how)
-        return event(at, "target", f"{name.partition('/')[2]} {how}; the sample starts it again in 60 s")
+        when = "in 60 s" if ", back in " in text else "in about 60 s"  # a fleet has to notice first
+        return event(at, "target", f"{name.partition('/')[2]} {how}; the sample starts it again {when}")
     return event(at, name.replace("/", " "), text)
 
 

@@ -27,7 +27,7 @@ from fencepost.settings.units import spoken
 
 TARGETS_LEAST = 6
 """Fewer stand-ins than this can't show a limit."""
-BACK = "started again within a minute"
+BACK = "started again in about a minute"
 """When the sample starts a stand-in that has ended."""
 
 
@@ -54,6 +54,8 @@ class Tries(Struct):
             pid = pids.get(self.enactor)
             dies = "an enactor dies, unnoticed"
             rows.append((f"kill -9 {pid}", dies) if pid else (f"({self.enactor} is down)", "started again at once"))
+        if "agents" in pids:
+            rows.append((f"{command()} fleet instances", "which host runs which target"))
         if not by_api(self.region.dns):
             rows.append((f"{command()} dev wipe {endpoint}", "the record empties and heals"))
         found = laid_out([row for row in rows if len(row[0]) < columns], columns)
@@ -66,7 +68,8 @@ class Tries(Struct):
         enactors = [name for name in sorted(pids) if name.startswith("enactor/")]
         if self.enactor is None and enactors:
             self.enactor = enactors[len(enactors) // 2]
-        targets = [name for name in sorted(pids) if name.startswith("target/")]
+        listed = {f"target/{target.address}" for pool in self.region.pools for target in pool.targets}
+        targets = [name for name in sorted(pids) if name in listed]
         if self.first is None and len(targets) >= TARGETS_LEAST:
             self.first = targets[len(targets) // 2 - 1]
             self.pair = (targets[-2], targets[0])

@@ -13,6 +13,7 @@ from fencepost.roles.loop import Condition
 log = logging.getLogger(__name__)
 
 EVERY_S = 5.0
+"""Counted from the hour, so that a region's signs of life fall together: every change of the store wakes each role."""
 REST_S = 0.25
 """A change of condition is told at once, but no two signs of life come closer together than this."""
 
@@ -30,5 +31,5 @@ async def beat(role: str, store: StorePort, condition: Condition, notify: str = 
             log.debug("no beat: %s", error)
         await asyncio.sleep(REST_S)
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(EVERY_S - REST_S):  # 3.11's wait_for can lose a cancellation
+            async with asyncio.timeout(EVERY_S - time.time() % EVERY_S):  # 3.11's wait_for can lose a cancellation
                 await condition.changed.wait()

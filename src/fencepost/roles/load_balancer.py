@@ -21,7 +21,7 @@ import msgspec
 from fencepost.core.effects import Wake
 from fencepost.core.instant import SECOND, Duration
 from fencepost.core.traffic.allowance import why_kept
-from fencepost.core.traffic.launched import launched
+from fencepost.core.traffic.launched import by_hosts, launched
 from fencepost.core.traffic.load_balancer import LoadBalancer, ReportsRead, WriteMembership
 from fencepost.core.traffic.membership import MICRO, SERVING, Listing, Member, Membership, Move, Rule, State
 from fencepost.core.traffic.verdict import Beat, CheckerReport
@@ -202,7 +202,7 @@ class LoadBalancers:
         if pool.launch is None or self.fleet is None:
             return Listing(targets, loaded.revision, confirmed=loaded.confirmed)
         instances = launched(pool.name, self.fleet.rows, row, frozenset(target.key for target in targets))
-        both = (*targets, *instances.targets)
+        both = (*by_hosts(targets, self.fleet.rows), *instances.targets)
         return Listing(both, loaded.revision, deregistered=instances.ended, confirmed=loaded.confirmed)
 
     async def published(self, loaded: Loaded, pool: Pool) -> frozenset[str] | None:

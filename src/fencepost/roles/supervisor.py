@@ -10,12 +10,14 @@ second or so, and says once: its own end would be that of every role, and of the
 
 import contextlib
 import json
+import math
 import os
 import select
 import signal
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
+from typing import Protocol
 
 from msgspec import Struct
 
@@ -37,12 +39,16 @@ LOOK_S = 1.0
 class Spec(Struct, frozen=True):
     """A process to keep alive.
 
-    ``start`` forks it and returns its pid, or raises ``OSError``; ``again_s`` overrides how long a restart waits.
+    ``start`` forks it and returns its pid, or raises ``OSError``; ``again_s`` overrides how long a restart waits. One
+    ``on_call`` is started each time that somebody calls for it, and never by itself. One that has to ``wait_s`` is
+    started so long after the others, or as soon as :meth:`Supervisor.hurry` is called.
     """
 
     name: str
     start: Callable[[], int]
     again_s: float | None = None
+    on_call: bool = False
+    wait_s: float = 0.0
 
 
 class Child(Struct):
@@ -59,12 +65,28 @@ class Child(Struct):
     """Why it couldn't be started, as was said; "" once it was."""
 
 
+class Calls(Protocol):
+    """What others of our processes ask for, by descriptors that are watched. Nothing here may block, or raise."""
+
+    def fds(self) -> Collection[int]:
+        """What is to be watched."""
+        ...
+
+    def heard(self, fd: int, supervisor: "Supervisor") -> None:
+        """There is something to read."""
+        ...
+
+    def ended(self, name: str, how: str) -> None:
+        """A process on call has ended: "exited (signal 15)" or the like."""
+        ...
+
+
 class Supervisor:
     """Keeps processes alive until told to stop.
 
     ``tell`` is given each thing worth a line, as (name, text). ``stuck`` answers which process holds the store's write
     lock and for how many seconds it has not moved, or None; it is asked about each second. ``reload`` is called at
-    SIGHUP.
+    SIGHUP. ``calls`` are for processes on call.
     """
 
     def __init__(
@@ -75,8 +97,10 @@ class Supervisor:
         *,
         stuck: Callable[[], tuple[int, float] | None] = lambda: None,
         reload: Callable[[], None] = lambda: None,
+        calls: Calls | None = None,
     ) -> None:
-        self.children = [Child(spec) for spec in specs]
+        self.children = [Child(spec, due=math.inf if spec.on_call else first_due(spec)) for spec in specs]
+        self.calls = calls
         self.folder = folder
         self.tell = tell
         self.stuck = stuck
@@ -99,7 +123,8 @@ class Supervisor:
             signal.signal(number, self._stop)
         signal.signal(signal.SIGHUP, self._hang_up)
         signal.signal(signal.SIGCHLD, lambda *_: None)
-        watched = [reading] + ([gone_fd] if gone_fd is not None else [])
+        asking = self.calls.fds() if self.calls is not None else ()
+        watched = [reading, *([gone_fd] if gone_fd is not None else []), *asking]
         try:
             while not self.stopping:
                 self.go_on()
@@ -108,6 +133,9 @@ class Supervisor:
                     drain(reading)
                 if gone_fd is not None and gone_fd in ready:
                     self.stopping = True
+                for fd in ready:
+                    if self.calls is not None and fd in asking:
+                        self.calls.heard(fd, self)
         finally:
             self.stop_all()
             signal.set_wakeup_fd(-1)
@@ -165,6 +193,31 @@ class Supervisor:
             child.refused = ""
         return True
 
+    def child(self, name: str) -> Child | None:
+        """The process of that name."""
+        return next((child for child in self.children if child.spec.name == name), None)
+
+    def call(self, name: str) -> bool:
+        """Start a process that is on call; whether it runs now."""
+        child = self.child(name)
+        if child is None or not child.spec.on_call or self.stopping:
+            return False
+        if not child.pid and self.start(child):
+            self.write()
+        child.due = math.inf  # whoever called hears of it, and calls again
+        return bool(child.pid)
+
+    def pid_of(self, name: str) -> int:
+        """A process's pid; 0 while it doesn't run."""
+        child = self.child(name)
+        return child.pid if child is not None else 0
+
+    def hurry(self) -> None:
+        """What waited for others needn't any more."""
+        for child in self.children:
+            if child.spec.wait_s and not child.started:
+                child.due = min(child.due, 0.0)
+
     def say_once(self, text: str) -> None:
         """Say what is wrong, unless it is what was said last."""
         if text != self.said:
@@ -198,6 +251,12 @@ class Supervisor:
             again = RESTART_FIRST_S
         child.last_exit = how(status)
         pid, child.pid, child.due = child.pid, 0, now + again
+        if child.spec.on_call:
+            child.due = math.inf
+            self.tell(child.spec.name, how(status, pid))
+            if self.calls is not None:
+                self.calls.ended(child.spec.name, child.last_exit)
+            return
         child.restarts += 1
         often = f"; {child.restarts} times now" if lived < STEADY_S and child.restarts > 3 else ""
         self.tell(child.spec.name, f"{how(status, pid)}, back in {again:.1f} s{often}")
@@ -245,6 +304,7 @@ class Supervisor:
                 "last_exit": child.last_exit or None,
             }
             for child in self.children
+            if child.started or not child.spec.on_call
         }
         stuck = {"pid": self.held[0], "held_s": round(self.held[1], 1)} if self.held is not None else None
         path = self.folder / "processes.json"
@@ -259,6 +319,11 @@ class Supervisor:
             self.lost = text
         else:
             self.unwritten, self.lost = False, ""
+
+
+def first_due(spec: Spec) -> float:
+    """When a process is started first."""
+    return time.monotonic() + spec.wait_s if spec.wait_s else 0.0
 
 
 def how(status: int, pid: int = 0) -> str:

@@ -259,27 +259,6 @@ def test_terminated_while_it_moves_ends_both_attempts() -> None:
     assert world.runs["h1"].ids == world.runs["h2"].ids == set()
 
 
-def test_one_that_ends_by_itself_is_tried_later_and_later_and_elsewhere() -> None:
-    """Else a command that fails would write rows as fast as the store takes them, and always on the emptiest host."""
-    world = World(host("h1", room=9), host("h2", room=1))
-    world.launch("web-1")
-    world.settle()
-    assert world.where("web-1") == "h1"
-    at = []
-    for _ in range(3):
-        row = world.instances()["web-1"]
-        world.dies(row.id)
-        world.settle()
-        assert world.instances()["web-1"].why == f"{row.id} ended by itself on {row.host}"
-        began = world.now
-        while world.instances()["web-1"].state == "waiting":
-            world.now += SECOND
-            world.settle()
-        at.append((world.now - began) // SECOND)
-        assert world.where("web-1") != row.host
-    assert at == [1, 2, 4]
-
-
 def test_a_host_changed_meanwhile_gets_nothing_written_over() -> None:
     """Rows are written over what was read, or not at all; the next turn sees the change."""
     world = World(host("h1"))

@@ -12,7 +12,7 @@ from fencepost.core.capacity.rows import HostRow, InstanceRow, Lease, NetworkRow
 from fencepost.core.instant import SECOND
 from fencepost.core.traffic.desired import Offer, desired
 from fencepost.core.traffic.health import TargetsListed
-from fencepost.core.traffic.launched import FleetRows, launched
+from fencepost.core.traffic.launched import FleetRows, by_hosts, launched
 from fencepost.core.traffic.load_balancer import ReportsRead
 from fencepost.core.traffic.membership import Listing, Rule, State, Target
 from fencepost.core.traffic.roster import LAST_ONE
@@ -35,7 +35,7 @@ class FleetPool(PoolWorld):
     def launch(self, name: str, number: int, *, acknowledged: bool = True) -> None:
         """An instance is placed on a host of its own, at the host's address."""
         host, address = f"h{number}", f"10.1.{number // 250}.{number % 250 + 1}"
-        made = HostRow(host, "abc"[number % 3], "h:1", lease="held", life=LIFE, boot=1, reported=True)
+        made = HostRow(host, "abc"[number % 3], "h:1", 1, (address,), lease="held", life=LIFE, boot=1, reported=True)
         # The same attempt is never started twice, also where its row was lost: hosts tell of it.
         before = self.instances.get(name) or InstanceRow(name, "web", port=80, attempt=self.used.get(name, 0))
         self.hosts[host], self.instances[name] = attempts.placed(before, made, address)
@@ -71,7 +71,7 @@ class FleetPool(PoolWorld):
         """With the pool's list as the fleet's rows have it now."""
         rows = FleetRows(self.life, self.instances, self.hosts, self.networks)
         found = launched("web", rows, self.row, frozenset(each.key for each in self.static))
-        self.listing = Listing((*self.static, *found.targets), self.revision, deregistered=found.ended)
+        self.listing = Listing((*by_hosts(self.static, rows), *found.targets), self.revision, deregistered=found.ended)
         return super().reading()
 
     def step(self) -> None:

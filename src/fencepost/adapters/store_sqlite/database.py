@@ -57,6 +57,7 @@ _NEVER_OPENED = (-1, -1)
 _opening = threading.Lock()
 """Held while this process opens a store, or lets go of one in all its threads."""
 _open_here: "dict[Path, set[weakref.ref[Database]]]" = {}
+_writing_here: "dict[Path, set[weakref.ref[Database]]]" = {}
 
 
 class _BusyError(Exception):
@@ -107,7 +108,12 @@ class Database:
             self._check_still(self._file, "written")
             return done
 
-        return self._told(attempt)
+        writing = _writing_here.setdefault(self.path, set())
+        writing.add(self._me)
+        try:
+            return self._told(attempt)
+        finally:
+            writing.discard(self._me)
 
     def data_version(self) -> int:
         """A number that changes when another connection commits. About 6 µs."""
@@ -281,6 +287,11 @@ class Database:
         self._openings += 1
         _open_here.setdefault(self.path, set()).add(self._me)
         return db
+
+
+def writes_here(path: Path) -> bool:
+    """Whether some thread of this process is writing to the store at a path. SQLite's locks don't tell it that."""
+    return bool(_writing_here.get(path))
 
 
 def _inodes(path: Path) -> tuple[int, int]:

@@ -23,13 +23,17 @@ from fencepost.adapters.store_sqlite.life import clock
 from fencepost.adapters.store_sqlite.watch import Watch
 from fencepost.adapters.store_waiting import TaskWaiters
 from fencepost.core.capacity.fleet_store import Claim, Group, Versioned
-from fencepost.core.capacity.rows import Kind, ShardRow
+from fencepost.core.capacity.rows import KINDS, Kind, ShardRow
 from fencepost.core.instant import Duration
 from fencepost.ports import PortError
 from fencepost.ports.fleet import Page, Proof, Written
 from fencepost.world.reference_fleet import SHARDED, refuse_unlawful_groups
 
 T = TypeVar("T")
+_UNTOLD: frozenset[Kind] = frozenset(("shard", "checkpoint", "drain"))
+"""Whose changes wake nobody. A shard's row is its manager's sign of life, written all the time; who goes by the others
+looks by itself."""
+_NEWEST = " UNION ALL ".join("SELECT max(revision) FROM fleet_row WHERE kind = ?" for _ in KINDS)
 _UNHURRIED: frozenset[Kind] = frozenset(("checkpoint", "calibration", "drain"))
 _REVISIONS = "SELECT key, revision FROM fleet_row WHERE kind = ? AND key IN (SELECT value FROM json_each(?))"
 _PUT = (
@@ -48,6 +52,8 @@ class SqliteFleetStore:
         self._watch = FleetWatch(database.path)
         self._waiters = TaskWaiters(self._watch)
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="fleet-store")
+        self._read: tuple[object, str, int, dict[Kind, int]] | None = None
+        """What the log looked like before the last read, and what this found: life, snapshot, each kind's newest."""
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], *, create: bool = False) -> Self:
@@ -61,8 +67,20 @@ class SqliteFleetStore:
         return await asyncio.get_running_loop().run_in_executor(self._thread, work)
 
     async def rows(self, kind: Kind, shard: int | None = None, since: int = 0) -> Page:
-        """All rows of a kind (of a shard) changed after snapshot ``since``."""
-        return await self._run(lambda: self._database.read(lambda db: changed(db, kind, shard, since)))
+        """All rows of a kind (of a shard) changed after snapshot ``since``.
+
+        Whoever asks for one kind after the other, and nothing was committed meanwhile, costs one look at the file.
+        """
+        known = self._read
+        if known is not None and since and since >= known[3].get(kind, 0) and self._watch.glance() == known[0]:
+            return Page(known[1], known[2], ())
+        return await self._run(lambda: self._rows(kind, shard, since))
+
+    def _rows(self, kind: Kind, shard: int | None, since: int) -> Page:
+        before = self._watch.glance()
+        page, kinds = self._database.read(lambda db: (changed(db, kind, shard, since), newest(db)))
+        self._read = (before, page.life, page.snapshot, kinds) if before is not None else None
+        return page
 
     async def prove(self, shard: int, places: Sequence[tuple[Kind, str]]) -> Proof:
         """One consistent look at a shard's row and these rows."""
@@ -111,11 +129,17 @@ class FleetWatch(Watch):
     """Wakes those who wait for fleet rows, and only for those."""
 
     def planned(self) -> object:
-        """What differs after each commit of fleet rows."""
+        """What differs after each commit of rows that somebody waits for."""
         try:
-            return (self._database.file, self._database.read(clock))
+            life, kinds = self._database.read(lambda db: (clock(db)[0], newest(db)))
+            return (self._database.file, life, {kind: at for kind, at in kinds.items() if kind not in _UNTOLD})
         except PortError as problem:
             return type(problem)
+
+
+def newest(db: sqlite3.Connection) -> dict[Kind, int]:
+    """The revision of each kind's newest row, 0 where there is none: an index has them."""
+    return {kind: int(at or 0) for kind, (at,) in zip(KINDS, db.execute(_NEWEST, KINDS), strict=True)}
 
 
 def own_row(db: sqlite3.Connection, shard: int) -> ShardRow | None:

@@ -1,8 +1,10 @@
-"""Wakes whoever waits for a change: a thread with a connection of its own that looks each 100 ms.
+"""Wakes whoever waits for a change: a thread with a connection of its own, which looks when the log was written to.
 
-Mostly the header of the log's index tells: every commit changes it. Where it can't be read, SQLite tells a connection
-whether another one has committed since it last looked (``PRAGMA data_version``, 6 µs). The connection is not the one
-that writes, so this process's own writes are noticed too. It has a thread of its own since even this may block: for
+The kernel tells of that (:mod:`.log_writes`); where it can't, the thread looks each 100 ms. Never more often, however
+much is written. Mostly the header of the log's index tells: every commit changes it. Where it can't be read, SQLite
+tells a connection whether another one has committed since it last looked (``PRAGMA data_version``, 6 µs). The
+connection is not the one that writes, so this process's own writes are noticed too. It has a thread of its own since
+even this may block: for
 instance while a process is stopped amid recovering the log.
 
 Most commits are signs of life and reports, and most waiters only care for plans and inputs; so after a commit the head
@@ -16,12 +18,18 @@ import time
 from pathlib import Path
 
 from fencepost.adapters.store_sqlite import plans
-from fencepost.adapters.store_sqlite.database import Database
+from fencepost.adapters.store_sqlite.database import Database, writes_here
+from fencepost.adapters.store_sqlite.log_writes import LogWrites
 from fencepost.adapters.store_sqlite.writer import WriteLock
 from fencepost.adapters.store_waiting import Changes
 from fencepost.ports import PortError
 
 LOOK_EACH_S = 0.1
+"""How often it is looked while changes come, or where the kernel doesn't tell of them."""
+LOOK_LEAST_S = 1.0
+"""How often it is looked while nothing is told of."""
+SOON_S = 0.03
+"""From the first write of a commit to looking for it: most are done by then, and others that come at once with it."""
 
 
 class Watch(Changes):
@@ -32,6 +40,7 @@ class Watch(Changes):
         self._database = Database(path, create=False)
         self._path = path
         self._log = WriteLock(path)
+        self._writes = LogWrites(path)
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
 
@@ -82,6 +91,7 @@ class Watch(Changes):
     async def close(self) -> None:
         """End the thread and every wait."""
         self._stop.set()
+        self._writes.stop()
         self.note(plans_too=True)
         if self._thread is not None:
             await asyncio.to_thread(self._thread.join, 1.0)
@@ -91,9 +101,10 @@ class Watch(Changes):
         planned_before: object = None
         glance: object = None
         while not self._stop.is_set():
+            busy, looked = self._busy(), time.monotonic()
             last, glance = glance, self.glance()
             if glance is not None and glance == last:
-                time.sleep(LOOK_EACH_S)
+                self._rest(looked, busy=busy)
                 continue
             changed = glance is not None and last is not None  # another header is another commit: no need to ask
             if not changed:
@@ -105,5 +116,18 @@ class Watch(Changes):
                 planned_before = planned
                 if not told:
                     break
-            time.sleep(LOOK_EACH_S)  # half the cost of waiting for the event, which at most ends 100 ms sooner
+            self._rest(looked, busy=busy)
         self._database.close()
+        self._writes.close()
+
+    def _busy(self) -> bool:
+        """Whether somebody is writing: what was told of already may become a commit without being told of again."""
+        return self._log.taken() or writes_here(self._path)
+
+    def _rest(self, looked: float, *, busy: bool) -> None:
+        """Wait until it is to be looked again, having looked at this moment, while somebody was writing if ``busy``."""
+        if busy or not self._writes.watching():
+            time.sleep(LOOK_EACH_S)
+        elif self._writes.wait(LOOK_LEAST_S) and not self._stop.is_set():
+            time.sleep(max(SOON_S, looked + LOOK_EACH_S - time.monotonic()))
+        self._writes.hear()

@@ -53,6 +53,17 @@ class WriteLock:
             return None
         return int(pid) if kind != fcntl.F_UNLCK and pid > 0 else None
 
+    def taken(self) -> bool:
+        """Whether another process holds the lock now. Never blocks."""
+        descriptor = self._descriptor()
+        if descriptor is None:
+            return False
+        asked = struct.pack(_FLOCK, fcntl.F_WRLCK, os.SEEK_SET, _LOCK_BYTE, 1, 0)
+        try:
+            return bool(struct.unpack(_FLOCK, fcntl.fcntl(descriptor, fcntl.F_GETLK, asked))[0] != fcntl.F_UNLCK)
+        except (OSError, struct.error):
+            return False
+
     def header(self) -> bytes | None:
         """The header of the log's index, which each commit changes; None if it can't be read."""
         descriptor = self._descriptor()

@@ -22,7 +22,10 @@ class PlacementSettings(Struct, frozen=True, gc=False):
     ``patience``: how long a moved instance's old attempt waits for the new one to be ready. ``linger``: how long it
     stays on its host after nobody waits for it any more: what callers' caches keep. ``again`` and ``longest``: after an
     attempt that ended by itself the next waits that long, doubled each time; one that ran for ``calm`` starts anew.
-    ``most``: groups a turn; ``group_most``: instances in one group, since a store takes so many rows at once.
+    ``settle``: what is found down so soon after we began ended with its host, or before anybody looked on: it is tried
+    again at once. ``elsewhere``: what ended by itself is tried again on another host, if there is room on one; without
+    it where it was, if there is room there. ``most``: groups a turn; ``group_most``: instances in one group, since a
+    store takes so many rows at once.
     """
 
     shard: int = 1
@@ -32,6 +35,8 @@ class PlacementSettings(Struct, frozen=True, gc=False):
     again: Duration = SECOND
     longest: Duration = 5 * MINUTE
     calm: Duration = 10 * MINUTE
+    settle: Duration = 0
+    elsewhere: bool = True
     most: int = 1000
     group_most: int = 48
 
@@ -45,7 +50,7 @@ class Told(Struct, frozen=True, gc=False):
 
 
 class Strikes(Struct, frozen=True, gc=False):
-    """How often in a row an instance ended by itself, when it may be tried again, and where not, if possible."""
+    """How often in a row an instance ended by itself, when it may be tried again, and where it was."""
 
     count: int
     attempt: int
@@ -74,6 +79,7 @@ class Known:
         self.later: dict[str, None] = {}
         self.strays: dict[str, dict[tuple[str, str], Instant]] = {}
         self.strikes: dict[str, Strikes] = {}
+        self.began: Instant | None = None
         self.forgotten: dict[str, None] = {}
         self.settling: dict[str, tuple[str, Instant | None]] = {}
 

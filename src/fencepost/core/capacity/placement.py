@@ -41,6 +41,7 @@ class Placement(Known):
 
         ``ready`` says of an attempt's id whether it may serve.
         """
+        self.began = now if self.began is None else self.began
         turn = Turn(self, now, wall, ready)
         try:
             turn.take()

@@ -167,6 +167,8 @@ class Turn:
         settings, known = self.all.settings, self.all.strikes.get(row.instance)
         if known is not None and known.attempt == row.attempt:
             return  # counted already, and not yet written
+        if known is None and self.all.began is not None and self.now - self.all.began < settings.settle:
+            return
         before = known.count if known is not None and self.now - known.until < settings.calm else 0
         wait = min(settings.longest, settings.again << min(before, 32))
         self.all.strikes[row.instance] = Strikes(before + 1, row.attempt, self.now + wait, row.host)
@@ -289,8 +291,12 @@ class Turn:
 
     def place(self, row: InstanceRow, how: Callable[[InstanceRow, HostRow, str], tuple[HostRow, InstanceRow]]) -> bool:
         """The next attempt at the best host, if there is any room."""
-        strikes = self.all.strikes.get(row.instance)
-        chosen = self.all.room.choose(row.pool, strikes.host if strikes is not None else "")
+        strikes, room = self.all.strikes.get(row.instance), self.all.room
+        where = strikes.host if strikes is not None else ""
+        if self.all.settings.elsewhere or not where:
+            chosen = room.choose(row.pool, avoid=where)
+        else:
+            chosen = room.at(where) or room.choose(row.pool)
         if chosen is None or not self.fits(chosen[0].host):
             return False
         self.draft(*how(row, *chosen))

@@ -122,6 +122,14 @@ class Room:
         """
         return self._choose(pool, {avoid}) or self._choose(pool, set()) if avoid else self._choose(pool, set())
 
+    def at(self, host: str) -> tuple[HostRow, str] | None:
+        """A place at one host, and its address there; None if it has no room."""
+        row = self.rows.get(host)
+        if row is None or not free_room(row, self.life):
+            return None
+        address = next((each for each in free_addresses(row) if not self._given.get(each)), "")
+        return (row, address) if address or not row.addresses else None
+
     def _choose(self, pool: str, skip: set[str]) -> tuple[HostRow, str] | None:
         def order(name: str) -> tuple[int, int, int]:
             return self.of_pool(pool, name), -max(self._zones[name].live), hashed(f"{self.salt}/{pool}/{name}")

@@ -130,9 +130,12 @@ class ShardOwner(Struct, gc=False):
         return (WriteShard(row),)
 
     def beat(self, now: Instant, *, opened: bool, room: int) -> tuple[Effect, ...]:
-        """The next sign of life; where there is none to give, a look at the row. Nothing before its time."""
+        """The next sign of life; where there is none to give, a look at the row. Nothing before its time, but that the
+        shard is open: launches wait for it.
+        """
         wait = self.settings.beat if self.reachable else self.retry
-        if self.asking or now - self.beaten < wait:
+        opens = opened and self.acting and self.row is not None and self.row.open != self.life
+        if self.asking or (now - self.beaten < wait and not opens):
             return ()
         self.beaten = now
         if not self.acting or self.row is None:

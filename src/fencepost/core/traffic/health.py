@@ -149,6 +149,7 @@ class Checker(msgspec.Struct):
         self._doubt(now)
         effects = self._publish(now)
         tick = self.settings.tick_ns
+        tick = min(tick, max(self.settings.interval_ns - now % self.settings.interval_ns, MILLISECOND))
         if self.urgent:
             return (*effects, Wake(min(max(self.body_at + self._spacing() - now, MILLISECOND), tick)))
         return (*effects, Wake(tick)) if isinstance(event, Woke | Restarted) else effects
@@ -249,11 +250,18 @@ class Checker(msgspec.Struct):
         patience = self._spacing() if self.urgent else max(self.settings.gather_ns, self._spacing())
         if doubt_changed or ((self.urgent or self.touched) and not 0 <= now - self.body_at < patience):
             effects = self._body(now, doubt_changed)
-        if doubt_changed or not 0 <= now - self.beat_at < self.settings.interval_ns - self.settings.tick_ns // 2:
+        if doubt_changed or self._beat_due(now):
             self.number += 1
             self.beat_at = now
             effects += (PublishBeat(Beat(self.zone, self.pool, self.number, self.sequence, self.suspect)),)
         return effects
+
+    def _beat_due(self, now: Instant) -> bool:
+        """An interval after the last, at a whole multiple of it: beats of all checkers fall together, and whoever reads
+        them looks once.
+        """
+        interval = self.settings.interval_ns
+        return not 0 <= now - self.beat_at < interval or now // interval != self.beat_at // interval
 
     def _body(self, now: Instant, doubt_changed: bool) -> tuple[Effect, ...]:
         """The new body, unless every touched verdict still reads the same."""

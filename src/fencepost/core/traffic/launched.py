@@ -12,13 +12,16 @@ is let in: later versions take nothing away) and it has passed its probes. How i
   off and go on with an old copy, whatever the probes say. But that is automation's judgement, and it may be wrong about
   a thousand hosts at once. So it counts as dead, whatever its probes say, and is taken out under the same limits as any
   dead target: a mass lapse can't empty a name.
+- An address that the file lists too is served from the start and then by its probes, as any that is listed: that is the
+  owner's word, and a pool need not be empty until its first instances are ready. But it must not serve while the hosts
+  that have it to give have lapsed.
 - Rows that are missing say nothing: a fleet's store that was wiped, or isn't read, takes nobody out.
 
 Awkward truth: a lapsed host's instance that a limit keeps goes on being answered, and does harm if its copy is harmful.
 That is the price of never emptying a name on one store's word; `fencepost drain` takes it out at once.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from msgspec import Struct, structs
@@ -90,6 +93,19 @@ def launched(pool: str, rows: FleetRows, row: Membership | None, taken: frozense
         else:
             targets[member.key] = stays
     return Launched(tuple(targets.values()), frozenset(ended))
+
+
+def by_hosts(listed: Sequence[Target], rows: FleetRows) -> tuple[Target, ...]:
+    """Targets of the file; those whose address only hosts have that must not serve are marked so."""
+    wanted = {target.key for target in listed}
+    gone: dict[str, str] = {}
+    for name in sorted(rows.hosts):
+        host = rows.hosts[name]
+        for address in host.addresses:
+            if address in wanted:
+                why = forsaken(host, rows.life)
+                gone[address] = why if why and gone.get(address, why) else ""
+    return tuple(_gone(target, gone[target.key]) if gone.get(target.key) else target for target in listed)
 
 
 def placed(instance: InstanceRow, rows: FleetRows, member: Member | None) -> Target:

@@ -95,7 +95,7 @@ class AgentRole:
             log.info("host %s (zone %s) at %s", self.host.host, self.host.zone, place)
             async with asyncio.TaskGroup() as group:
                 if post is not None:
-                    registrar = Registrar(f"host {self.host.host}", post, self.due, self.renewed)
+                    registrar = Registrar(f"host {self.host.host}", post, self.due, self.renewed, self.due_in)
                     group.create_task(registrar.run(self.registered))
                 await self.known.wait()
                 group.create_task(self.agent.run())
@@ -105,11 +105,15 @@ class AgentRole:
 
     def due(self) -> Sequence[Hosted]:
         """This host, if the API must be told of it."""
-        renew, host = self.rhythm.renew, replace(self.host, incarnation=self.incarnation())
+        return (replace(self.host, incarnation=self.incarnation()),) if self.due_in() <= 0 else ()
+
+    def due_in(self) -> float:
+        """In how many seconds the API must be told of it, if nobody asks meanwhile."""
+        renew = self.rhythm.renew
         if self.joined_at is None or renew is None:
-            return (host,)
+            return 0.0
         silent = asyncio.get_running_loop().time() - max(self.joined_at, self.agent.checked)
-        return (host,) if silent * SECOND > due_after(renew, self.host.host, self.joins) else ()
+        return due_after(renew, self.host.host, self.joins) / SECOND - silent
 
     def incarnation(self) -> int:
         """Its memory's; 0 while it has none."""

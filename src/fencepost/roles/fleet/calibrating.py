@@ -32,7 +32,7 @@ from fencepost.core.instant import MILLISECOND, SECOND, Duration, Instant
 from fencepost.ports import Refused, Unavailable
 from fencepost.ports.fleet import FleetStorePort
 from fencepost.roles.fleet.calibrated import HOSTS
-from fencepost.roles.fleet.host_manager import PAUSE_S, now
+from fencepost.roles.fleet.host_manager import PAUSES_S, now
 from fencepost.roles.fleet.manager_hands import ManagerHands
 from fencepost.roles.fleet.manager_questions import Questions
 from fencepost.roles.fleet.wire import Wire
@@ -205,7 +205,7 @@ class Asker:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(0.05):
                     await self.hands.arrived.wait()
-            await asyncio.sleep(PAUSE_S)
+            await asyncio.sleep(PAUSES_S[0])
         times = np.concatenate(parts)
         total = len(times) + lost
         if not len(times):

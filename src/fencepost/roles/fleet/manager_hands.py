@@ -11,7 +11,9 @@ from collections import deque
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
-from fencepost.core.capacity.fleet_store import Claim, Versioned
+from msgspec import structs
+
+from fencepost.core.capacity.fleet_store import Change, Claim, Versioned
 from fencepost.core.capacity.host_table import HostTable
 from fencepost.core.capacity.lease_book import LeaseBook, Place, Reading, ShardWriting, Writing
 from fencepost.core.capacity.lease_calls import Event, HostsRead, Prove, ReadHosts, ReadShard, Write, WriteShard
@@ -127,6 +129,14 @@ class ManagerHands:
             return
         self.condition.succeeded("writing the shard")
         self.tell(self.book.shard_wrote(call, written))
+
+    async def release(self) -> None:
+        """Write the shard's row without an owner, if it is as we wrote it. Raises a ``PortError``."""
+        book = self.book
+        proof = await self.store.prove(book.shard, [("shard", str(book.shard))])
+        found, row = proof.rows[0], proof.shard
+        if found is not None and row is not None and (row.owner, row.epoch) == (book.owner, book.epoch):
+            await self.store.commit(None, [(Change(structs.replace(row, owner=""), found.revision),)])
 
     # The hosts' rows.
 

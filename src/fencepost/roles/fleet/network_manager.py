@@ -56,8 +56,10 @@ log = logging.getLogger(__name__)
 ANSWER_S = 3.0
 FIRST_RATE = 500.0
 """States a second that are taken for the drain rate before it was measured; one manager on SQLite carried 1,000."""
+AGAIN_FIRST = 50 * MILLISECOND
 AGAIN = SECOND
-"""A host that answered and still owes something (its lease's manager has to write first) is asked again after this."""
+"""A host that answered and still owes something (its lease's manager has to write first) is asked again: after the
+first of these, then each time after twice as long, up to the second."""
 SPENT_FOR = MINUTE
 """Rows of attempts that are in no host's set for so long are deleted."""
 SPENT_MOST = 500
@@ -101,6 +103,7 @@ class NetworkManagerRole:
         self._stirred = asyncio.Event()
         self._ready = asyncio.Event()
         self._chains: set[asyncio.Task[None]] = set()
+        self._owing: dict[str, int] = {}
 
     async def run(self) -> None:
         """Manage until cancelled."""
@@ -275,11 +278,14 @@ class NetworkManagerRole:
         self.admission.answered([number], at)
         if self.manager.heard.keys() & set(self.hands.table.ids(host)):
             self._stirred.set()
+        owing = self._owing.pop(host, 0)
         if recorded:
             self.hands.table.count[host] = None
             self._stirred.set()
         elif self.hands.table.owed(host):
-            wait = AGAIN + jitter(AGAIN, host, self.sent)
+            self._owing[host] = owing + 1
+            wait = min(AGAIN, AGAIN_FIRST << min(owing, 10))
+            wait += jitter(wait, host, self.sent)
             asyncio.get_running_loop().call_later(wait / SECOND, self.again, host)
 
     def again(self, host: str) -> None:

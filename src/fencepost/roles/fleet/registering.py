@@ -21,7 +21,7 @@ PATH = "/v1/fleet/hosts"
 AT_ONCE = 500
 """So many hosts a request, 75 kB or so."""
 LOOK_S = 0.5
-WAIT_FIRST_S, WAIT_MOST_S = 0.5, 30.0
+WAIT_FIRST_S, WAIT_MOST_S = 0.1, 30.0
 REFUSED_S = 60.0
 
 
@@ -96,15 +96,24 @@ class _Refusal(Struct, frozen=True):
 
 
 class Registrar:
-    """Registers those who are due. ``times`` is how often anybody was registered; ``renewed`` is told the API's R."""
+    """Registers those who are due. ``times`` is how often anybody was registered; ``renewed`` is told the API's R.
+
+    ``rest`` says for how many seconds nobody can become due.
+    """
 
     def __init__(
-        self, name: str, post: Post, due: Callable[[], Sequence[Hosted]], renewed: Callable[[Duration], None]
+        self,
+        name: str,
+        post: Post,
+        due: Callable[[], Sequence[Hosted]],
+        renewed: Callable[[Duration], None],
+        rest: Callable[[], float] = lambda: LOOK_S,
     ) -> None:
         self.name = name
         self.post = post
         self.due = due
         self.renewed = renewed
+        self.rest = rest
         self.times = 0
         self._tries = 0
         self._said = ""
@@ -114,7 +123,7 @@ class Registrar:
         while True:
             hosts = self.due()[:AT_ONCE]
             if not hosts:
-                await asyncio.sleep(LOOK_S)
+                await asyncio.sleep(max(LOOK_S, self.rest()))
                 continue
             wait_s = await self.ask(hosts)
             if wait_s is None:
