@@ -35,7 +35,8 @@ def manager() -> HostLeases:
     leases.on(ShardRead("life", old), 0)
     leases.on(ShardWritten(written(leases.on(ShardRead("life", old), 0))), 0)
     kinds = (np.int64, np.uint64, np.int8, np.uint64, np.uint64, np.int64, np.bool_, np.int64, np.bool_)
-    leases.on(HostsRead("life", HOSTS, Facts(np.arange(HOSTS), *(np.zeros(HOSTS, kind) for kind in kinds))), 0)
+    rows = Facts._make((np.arange(HOSTS), *(np.zeros(HOSTS, kind) for kind in kinds)))
+    leases.on(HostsRead("life", HOSTS, rows), 0)
     assert (leases.owner.owning, leases.owner.epoch, leases.loaded) == (True, 2, True)
     return leases
 

@@ -19,7 +19,7 @@ from fencepost.incident.replay.outcome import Outcome
 from fencepost.incident.replay.run import replay
 from fencepost.incident.replay.scenario_file import find_scenario
 from fencepost.incident.replay.show.hours import Hours
-from fencepost.incident.replay.show.naming import outage_s
+from fencepost.incident.replay.show.naming import moments, outage_s
 from fencepost.incident.replay.show.terminal import terminal_text
 
 PAGE = Path(__file__).parents[3] / "docs" / "incident.md"
@@ -46,10 +46,10 @@ def hours() -> str:
     """Every event and act with a reported hour, beside the simulated one."""
     clock, found = Hours(OCTOBER), outcome(False).happened
     rows = [("", "REPORTED", "SIMULATED")]
-    for each in sorted((*OCTOBER.acts, *OCTOBER.events), key=lambda each: each.reported or 0):
-        if each.reported is not None:
-            at = found.get(each.name)
-            rows.append((each.words, clock.at(each.reported), "-" if at is None else clock.at(at)))
+    known = [each for each in moments(OCTOBER) if each.reported is not None]
+    for each in sorted(known, key=lambda each: each.reported or 0):
+        at = found.get(each.name)
+        rows.append((each.words, clock.at(each.reported or 0), "-" if at is None else clock.at(at)))
     wide = max(len(row[0]) for row in rows)
     return "".join(f"{words:{wide}}  {reported:>8}  {simulated:>9}\n" for words, reported, simulated in rows)
 
