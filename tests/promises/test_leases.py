@@ -114,6 +114,7 @@ MANY: tuple[tuple[Fault, int], ...] = (
 WIDE: tuple[tuple[Fault, int], ...] = (
     (Fault.LAUNCH, 17_192),
     (Fault.UNKNOWN, 18_391),
+    (Fault.SKEW, 29_640),
     (Fault.CRASH, 35_946),
     (Fault.REPEAT, 36_212),
 )
@@ -127,12 +128,15 @@ PAIRS: tuple[tuple[Fault, Fault, int], ...] = (
 )
 """One manager, the host held, time passing three times, one message under way, two faults: all states."""
 MORE_PAIRS: tuple[tuple[Fault, Fault, int], ...] = (
+    (Fault.CORDON, Fault.UNKNOWN, 8_827),
     (Fault.SKEW, Fault.REPEAT, 10_477),
     (Fault.SKEW, Fault.MIDWAY, 10_734),
     (Fault.CRASH, Fault.SKEW, 11_255),
+    (Fault.REPEAT, Fault.MIDWAY, 11_976),
     (Fault.CRASH, Fault.REPEAT, 12_527),
     (Fault.CRASH, Fault.CRASH, 14_524),
     (Fault.MIDWAY, Fault.UNKNOWN, 15_285),
+    (Fault.SKEW, Fault.TERMINATE, 15_454),
     (Fault.CRASH, Fault.MIDWAY, 17_270),
     (Fault.CRASH, Fault.TERMINATE, 18_877),
     (Fault.CRASH, Fault.REBOOT, 30_596),
