@@ -20,6 +20,7 @@ from fencepost.incident.replay.network import Network, NetworkValues
 from fencepost.incident.replay.operators import LaunchLimit, Restarts
 from fencepost.incident.replay.paths import Paths
 from fencepost.incident.replay.production import BoundedFailover, PulledLeases, admitted_launches
+from fencepost.incident.replay.production_leases import ProductionLeases
 from fencepost.incident.replay.scenario import Scenario, Tick
 from fencepost.incident.replay.workers import Workers, WorkerValues
 
@@ -71,7 +72,7 @@ class Region:
         self._errors: deque[float] = deque(maxlen=MEAN_STEPS)
         self.quantities: dict[str, float] = {}
 
-    def _leases(self, chance: np.random.Generator) -> LeaseWalk:
+    def _leases(self, chance: np.random.Generator) -> LeaseWalk | ProductionLeases:
         amount = self.scenario.amount
         paths = Paths(self.hosts, amount("access.pooled_life"), amount("access.caches_return"), chance)
         grace = amount("guards.grace") if Guard.LEASE_CLOCK in self.guards else 0.0
@@ -86,8 +87,10 @@ class Region:
                 int(amount("workers.patience")),
             )
         )
-        part: LeasePart = (PulledLeases if Guard.ADMISSION in self.guards else AsItWas)(leases, workers)
         self.paths, self.workers = paths, workers
+        if {Guard.LEASE_CLOCK, Guard.ADMISSION} <= self.guards:
+            return ProductionLeases(leases.values.length_s, paths, workers.values)
+        part: LeasePart = (PulledLeases if Guard.ADMISSION in self.guards else AsItWas)(leases, workers)
         return LeaseWalk(leases, part, workers.values)
 
     def lose(self, now: Tick) -> None:

@@ -109,6 +109,12 @@ class Workers:
             else:
                 batch.ids, batch.establish = batch.ids[taken:], batch.establish[taken:]
 
+    def next_at(self, now: Tick) -> Tick | None:
+        """When a call is done or the next may begin, if none comes before; None if there are none."""
+        if self._line or self._old.any():
+            return now + 1
+        return min((*self._done, *self._ends), default=None)
+
     def at_once(self, renewals: int) -> bool:
         """So many renewals are done within this second, if one takes so little and the second has room for them.
 
