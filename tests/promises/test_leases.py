@@ -109,6 +109,7 @@ MANY: tuple[tuple[Fault, int], ...] = (
     (Fault.CRASH, 215_737),
     (Fault.RESTART, 301_040),
     (Fault.MIDWAY, 166_883),
+    (Fault.SKEW, 120_169),
 )
 """One manager, nothing owned yet, time passing for ever, one message under way: all states."""
 WIDE: tuple[tuple[Fault, int], ...] = (
