@@ -21,7 +21,11 @@ CALM_S = 600
 
 
 class LeaseValues(Struct, frozen=True, gc=False):
-    """Seconds. ``grace_s`` is how long the store's absence alone lets no lease run out (0: not at all)."""
+    """Seconds. ``grace_s`` is how long the store's absence alone lets no lease run out (0: not at all).
+
+    That is the lease clock by itself, told as a formula. What ships has no such number: it renews in memory for as
+    long as hosts answer (:mod:`.production_leases`, where both guards about leases are on).
+    """
 
     length_s: int
     renewal_s: int

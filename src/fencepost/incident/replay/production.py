@@ -21,9 +21,11 @@ ROUNDS = 64
 
 
 class PulledLeases:
-    """The lease manager that ships: a set of hosts, pulled at a calibrated number in flight (``core.admission``).
+    """Admission alone (``core.admission``): a set of hosts, pulled at a calibrated number in flight.
 
     It renews three times in a lease, whatever was usual: jitter may lengthen that, with time left for another try.
+    This isn't what ships but a part of it, in the region as it was: hosts' own ways to the store are lost, and a lease
+    that nobody renewed ends. Where the lease clock is on too, the whole manager decides (:mod:`.production_leases`).
     """
 
     __slots__ = ("_admission", "_back", "_leases", "_service", "_tokens", "_workers", "gained", "sent")
