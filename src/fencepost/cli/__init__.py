@@ -22,7 +22,7 @@ GROUPS = {
     ),
     "move in": ("import", "adopt", "store copy", "store restamp"),
     "prove": ("prove", "explore", "simulate"),
-    "learn": ("replay",),
+    "learn": ("replay", "incident list", "incident show", "incident record"),
     "practise": ("dev wipe", "dev agents", "dev route53"),
 }
 """What there is, by what people come for."""
@@ -58,6 +58,9 @@ COMMANDS = {
     "explore": "fencepost.cli.explore:explore",
     "simulate": "fencepost.cli.simulate:simulate",
     "replay": "fencepost.cli.replay:replay",
+    "incident list": "fencepost.cli.incident:list_",
+    "incident show": "fencepost.cli.incident:show",
+    "incident record": "fencepost.cli.incident:record",
     "import": "fencepost.cli.import_:import_",
     "adopt": "fencepost.cli.adopt:adopt",
     "store copy": "fencepost.cli.store_copy:store_copy",

@@ -8,6 +8,7 @@ from fencepost.cli import COMMANDS
 
 GROUPS_OF_COMMANDS = {
     "fleet": "Hosts, and the instances that are launched on them.",
+    "incident": "Records of what happened, here and elsewhere.",
     "dev": "Practise: stand-ins, and a careless writer (that one in regions with drills = true only).",
     "store": "What a region's store is moved with.",
 }

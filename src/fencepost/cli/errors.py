@@ -159,7 +159,7 @@ def words_of(error: PortError) -> str:
 ALIASES = {"apply": "enact"}
 """Another name for a command; what it is called everywhere is the second."""
 
-PAIRED = ("dev", "fleet")
+PAIRED = ("dev", "fleet", "incident")
 """First words that need a second one."""
 
 ELSEWHERE = {

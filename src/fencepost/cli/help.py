@@ -151,6 +151,21 @@ EXAMPLES = {
         ("replay --guards production --dns-outage 2h37m", "the same outage on what ships"),
         ("replay --ablate", "what each guard would have bought"),
     ),
+    "incident list": (
+        ("incident list", "those that come with fencepost, and your own"),
+        ("incident list --cause overload", "by kind of cause; --tag, --symptom too"),
+        ("incident list --folder ~/incidents --json", "your own lie elsewhere; for programs"),
+    ),
+    "incident show": (
+        ("incident show aws-2025-10-19", "October 2025, and which are related to it"),
+        ("incident show incidents/eu-1.json", "a file: also whether it is right"),
+        ("incident show aws-2025-10-19 --json", "as a document, fencepost.incident/1"),
+    ),
+    "incident record": (
+        ("incident record --last 6h --out incidents", "what this region's history says went wrong"),
+        ("incident record --replay --out october.json", "of the replay of October 2025"),
+        ("incident record --replay --guards production --dns-outage 2h37m", "of what ships, the same outage forced"),
+    ),
     "import": (
         ("import live example.com@192.0.2.53 --key tsig.key > region.toml", "what a server answers today, by AXFR"),
         ("import octodns config/example.com.yaml", "from octoDNS's file, or a folder of them"),
@@ -219,6 +234,9 @@ ABOUT = {
     "prove": "race stale writers on your own DNS provider",
     "explore": "walk every interleaving of the deciders that ship",
     "replay": "replay an incident: as it was, and on what ships",
+    "incident list": "records of incidents, by tag, symptom, cause",
+    "incident show": "one of them, and which are related",
+    "incident record": "make one: from the history, or a replay",
     "simulate": "walk whole regions through an hour of faults, by seed",
     "import": "a region.toml from records that exist; touches nothing",
     "adopt": "take over records that stand; no address changes",

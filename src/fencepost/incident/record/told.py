@@ -1,12 +1,13 @@
 """A record in words, for a terminal or a mail: one thing a line, what hangs together under one heading.
 
-Hours are those of the record's own offset, which the head names; the day stands where it isn't that of the beginning.
+Hours are those of the record's own offset, which the head names; the day stands where it isn't clear from the hour, a
+day or more after the beginning.
 What isn't of the same kind as most of the record says which it is, in brackets: a judgement must not look published.
 """
 
 from collections import Counter
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from fencepost.incident.record.checking import between_s, lasted_s, leaves, moment
 from fencepost.incident.record.record import Impact, Interval, Kind, Record, document
@@ -14,6 +15,7 @@ from fencepost.incident.replay.show.hours import spoken
 
 WIDE = 22
 """Columns of what stands first in a line, at most."""
+DAY = timedelta(days=1)
 
 
 def lines(record: Record) -> list[str]:
@@ -60,7 +62,7 @@ class _Telling:
             ("phases", self._phases()),
             ("what happened", self._events()),
             ("done about it", self._mitigations()),
-            ("lessons", [f"  {each.words}{self._mark(each.kind)}" for each in self.record.lessons]),
+            self._lessons(),
             ("not known", _columns([(each.part, each.why) for each in self.record.not_known])),
             ("related", _columns([(each.id, f"{each.because}: {each.words}") for each in self.record.related])),
             ("sources", self._sources()),
@@ -71,11 +73,18 @@ class _Telling:
                 found += [heading, *said]
         return found
 
+    def _lessons(self) -> tuple[str, list[str]]:
+        lessons = self.record.lessons
+        kinds = {each.kind for each in lessons}
+        if len(kinds) == 1 and self.kind not in kinds:
+            return f"lessons{self._mark(lessons[0].kind)}", [f"  {each.words}" for each in lessons]
+        return "lessons", [f"  {each.words}{self._mark(each.kind)}" for each in lessons]
+
     def _head(self) -> list[str]:
         record = self.record
         said = [self.kind.value]
         if self.first is not None:
-            ends = "?" if record.end is None else self._hour(record.end.at)
+            ends = "?" if record.end is None else self._hour(record.end.at, day=True)
             zone = f"{self.first:%z}"
             begins = f"{self.first:%Y-%m-%d} {self._hour(record.start.at)}" if record.start else "?"
             said.append(f"{begins} to {ends} ({zone[:3]}:{zone[3:]})")
@@ -112,7 +121,7 @@ class _Telling:
         said = [", ".join(self._span(each) for each in impact.down)] if impact.down else []
         said += [impact.words] if impact.words else []
         said += [f"rests on {', '.join(impact.depends_on)}"] if impact.depends_on else []
-        return "; ".join(said) + self._mark(impact.kind)
+        return " · ".join(said) + self._mark(impact.kind)
 
     def _span(self, span: Interval) -> str:
         begins = "?" if span.begins is None else self._hour(span.begins)
@@ -156,13 +165,13 @@ class _Telling:
     def _maybe(self, time: str | None) -> str:
         return "?" if time is None else self._hour(time)
 
-    def _hour(self, time: str) -> str:
+    def _hour(self, time: str, *, day: bool = False) -> str:
         at = moment(time)
         if self.first is not None:
             at = at.astimezone(self.first.tzinfo)
         text = f"{at:%H:%M:%S}" if self.seconds else f"{at:%H:%M}"
-        days = 0 if self.first is None else (at.date() - self.first.date()).days
-        return text if days == 0 else f"{text} {days:+d}d"
+        near = self.first is None or (at.date() == self.first.date() if day else abs(at - self.first) < DAY)
+        return text if near else f"{at:%Y-%m-%d} {text}"
 
 
 def _is_time(where: str) -> bool:
