@@ -13,7 +13,7 @@ an endpoint's empty spells are those that an enactor saw.
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from fencepost.core.instant import SECOND, Instant
 from fencepost.incident.record.record import (
@@ -60,7 +60,8 @@ def from_journal(rows: Sequence[HistoryRow], region: Region, now: Instant, *, wh
 
     Raises ``Refused`` if nothing went wrong.
     """
-    found = troubles([row for row in rows if 0 <= row.at // SECOND <= LAST_S])
+    rows = [readable(row) for row in rows if 0 <= row.at // SECOND <= LAST_S]
+    found = troubles(rows)
     if not found:
         hint = "--last 7d looks further back;  fencepost history    shows what there is"
         raise Refused(
@@ -75,8 +76,7 @@ class _Told:
     def __init__(
         self, rows: Sequence[HistoryRow], found: Sequence[Trouble], region: Region, now: Instant, whole: bool
     ) -> None:
-        told = [row for row in rows if row.kind in TOLD and 0 <= row.at // SECOND <= LAST_S]
-        self.rows = sorted(told, key=lambda row: (row.at, row.id))
+        self.rows = sorted((row for row in rows if row.kind in TOLD), key=lambda row: (row.at, row.id))
         self.found, self.region, self.now, self.whole = found, region, now, whole
         self.open = [each for each in found if each.what in LASTING and each.ended is None]
         self.before = [each for each in found if each.begun is None]
@@ -177,15 +177,13 @@ class _Told:
             first = next((each for each in self._of(what) if each.begun is not None), None)
             if first is not None and first.begun is not None:
                 by = first.by.replace("/", " ") or "an enactor"
-                found.append((first.begun, f"{first.on}: {plain(first.text)}", by))
+                found.append((first.begun, f"{first.on}: {first.text}", by))
         return tuple(Detection(stamp(at), what, by, Kind.JOURNAL, _HERE) for at, what, by in sorted(found))
 
     def _events(self) -> tuple[Happening, ...]:
         shown = [row for row in self.rows if row.kind != "operator"][-EVENTS:]
         return tuple(
-            Happening(
-                stamp(row.at), f"{row.kind}: {row.on} {plain(row.text)}", self._phase(row.at), Kind.JOURNAL, _HERE
-            )
+            Happening(stamp(row.at), f"{row.kind}: {row.on} {row.text}", self._phase(row.at), Kind.JOURNAL, _HERE)
             for row in shown
         )
 
@@ -198,7 +196,7 @@ class _Told:
         acts = [row for row in self.rows if row.kind == "operator"]
         since = self.first if self.begun is None or self.before else self.begun
         return tuple(
-            Mitigation(stamp(row.at), f"{row.on} {plain(row.text)}", plain(row.by) or None, Kind.JOURNAL, _HERE)
+            Mitigation(stamp(row.at), f"{row.on} {row.text}", row.by or None, Kind.JOURNAL, _HERE)
             for row in acts
             if row.at >= since
         )
@@ -245,8 +243,13 @@ def stamp(at: Instant) -> str:
     return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}.{rest // 1_000_000:03d}Z"
 
 
+def readable(row: HistoryRow) -> HistoryRow:
+    """A line as a record can hold it, whatever lies in the store."""
+    return structs.replace(row, on=plain(row.on), by=plain(row.by), text=plain(row.text))
+
+
 def plain(text: str) -> str:
-    """A line's text as a record can hold it: no half characters, no line ends."""
+    """No half characters, no line ends."""
     return " ".join(text.encode("utf-8", "replace").decode().split())
 
 
