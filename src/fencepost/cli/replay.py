@@ -36,12 +36,18 @@ class Asked:
         As it was, each guard alone, each left out, all: in order of worth.
     robust
         So many draws of every calibrated value, within 30 %; which statements still hold in how many.
+    trap
+        A guard that looks right, and what comes of it: one-stage, or another; "list" names them all.
+    map
+        How long it takes to recover for good: outages of every length, under more and less load.
     values
         Every value with its source, and nothing else.
     """
 
     ablate: Annotated[bool, Parameter(negative="")] = False
     robust: int | None = None
+    trap: str | None = None
+    map: Annotated[bool, Parameter(negative="")] = False
     values: Annotated[bool, Parameter(negative="")] = False
 
 
@@ -109,6 +115,14 @@ def replay(
         return _values(found, json)
     if asked.robust is not None:
         return _robust(found, options, asked.robust, json)
+    if asked.trap is not None:
+        from fencepost.cli.replay_traps import trap
+
+        return trap(found, options, asked.trap, json)
+    if asked.map:
+        from fencepost.cli.replay_map import recovery
+
+        return recovery(found, options, json)
     if asked.ablate:
         return _ablate(found, options, files, json)
     return _one(found, options, files, json)

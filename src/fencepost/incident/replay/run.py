@@ -1,17 +1,22 @@
 """One replay, from a scenario to its outcome."""
 
 import time
+from collections.abc import Callable
+from typing import TypeAlias
 
 import numpy as np
 
 from fencepost.incident.replay.automation import automation
-from fencepost.incident.replay.guards import NONE
+from fencepost.incident.replay.guards import NONE, Guards
 from fencepost.incident.replay.options import AS_IT_WAS, Options
 from fencepost.incident.replay.outcome import Outcome, figures
 from fencepost.incident.replay.quantities import QUANTITIES
 from fencepost.incident.replay.region import STEP_S, Region
 from fencepost.incident.replay.scenario import Scenario, Tick
 from fencepost.incident.replay.watch import Watch
+
+RegionOf: TypeAlias = Callable[[Scenario, int, int, Guards], Region]
+"""Makes a region of a scenario, so many hosts, a seed and guards."""
 
 
 def forced_at(scenario: Scenario, seed: int) -> Tick | None:
@@ -22,10 +27,13 @@ def forced_at(scenario: Scenario, seed: int) -> Tick | None:
     return automation(scenario, NONE, seed).empty_at
 
 
-def replay(scenario: Scenario, options: Options = AS_IT_WAS) -> Outcome:
-    """Run it. Deterministic: the same scenario and options give the same outcome, but for its CPU time."""
+def replay(scenario: Scenario, options: Options = AS_IT_WAS, region_of: RegionOf = Region) -> Outcome:
+    """Run it. Deterministic: the same scenario and options give the same outcome, but for its CPU time.
+
+    ``region_of``: a region that does something differently (:mod:`.trap_parts`).
+    """
     begun = time.process_time()
-    region = Region(scenario, options.hosts, options.seed, options.guards)
+    region = region_of(scenario, options.hosts, options.seed, options.guards)
     dns = automation(scenario, options.guards, options.seed)
     empty_at = dns.empty_at
     if options.outage_s is not None:
