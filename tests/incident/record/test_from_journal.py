@@ -47,8 +47,21 @@ def test_a_record_says_what_happened_to_whom_and_what_was_done() -> None:
     assert www.down == ()
     assert www.words == "never seen empty; at most 2 targets of pool web out at once; 1 dead one still answered"
     assert [(each.by, each.words) for each in made.mitigations] == [("ada", "127.0.1.1 drain; reason: disk swap")]
+    assert any("operator: 127.0.1.1 drain" in each.words for each in made.timeline.events)
     assert not any("plan 8" in each.words for each in made.timeline.events)
     assert made.components == ("dns", "dns-embedded", "health-checks", "load-balancers")
+
+
+def test_what_a_person_did_just_before_is_told_and_is_no_mitigation() -> None:
+    """It may have set it off; what somebody did hours before is left out."""
+    rows = (
+        row(-7200, "operator", "web", "pause", "ada"),
+        row(-30, "operator", "demo", "reload: revision 4", "ada"),
+        *bad_noon(),
+    )
+    made = from_journal(rows, REGION, NOW)
+    assert made.timeline.events[0].words == "operator: demo reload: revision 4"
+    assert len(made.mitigations) == 1
 
 
 def test_what_a_history_cannot_know_is_null_and_said() -> None:

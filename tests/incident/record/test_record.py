@@ -15,7 +15,7 @@ from fencepost.incident.record.checking import leaves, mistakes
 from fencepost.incident.record.reading import chosen, library, read_file, read_record, shipped
 from fencepost.incident.record.record import Record, document, json_schema, text
 from fencepost.incident.record.related import causes, related
-from fencepost.incident.record.told import lines
+from fencepost.incident.record.told import lines, long
 from fencepost.ports import Misconfigured, Refused
 
 PUBLISHED = Path(__file__).parents[3] / "docs/operating/incident-record.schema.json"
@@ -52,6 +52,11 @@ def test_every_shipped_record_cites_a_public_account() -> None:
         assert kinds <= {"published", "estimate", "judgement"}
         mine = [where for where, value in leaves(document(each)) if where.endswith(".source") and value == "ours"]
         assert all(where.startswith("$.lessons") for where in mine)
+
+
+def test_short_spans_are_not_none() -> None:
+    """8 ms without addresses were told as "0 s"."""
+    assert [long(each) for each in (0, 0.008, 1.4, 9420)] == ["0 s", "8 ms", "1 s", "2 h 37 min"]
 
 
 def test_october_has_the_published_hours() -> None:

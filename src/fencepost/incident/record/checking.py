@@ -111,15 +111,15 @@ def leaves(value: object, where: str = "$") -> Iterator[tuple[str, object]]:
         yield where, value
 
 
-def lasted_s(span: Interval | Phase) -> int | None:
+def lasted_s(span: Interval | Phase) -> float | None:
     """How long it was in seconds; None where that isn't known."""
     if span.begins is None or span.ends is None:
         return None
-    return int((moment(span.ends) - moment(span.begins)).total_seconds())
+    return (moment(span.ends) - moment(span.begins)).total_seconds()
 
 
-def between_s(begins: Moment | None, ends: Moment | None) -> int | None:
+def between_s(begins: Moment | None, ends: Moment | None) -> float | None:
     """From one to the other in seconds; None where one isn't known."""
     if begins is None or ends is None:
         return None
-    return int((moment(ends.at) - moment(begins.at)).total_seconds())
+    return (moment(ends.at) - moment(begins.at)).total_seconds()

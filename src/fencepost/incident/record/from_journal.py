@@ -4,7 +4,7 @@ The history says what happened and what was done, never why: so cause, when it w
 record says so. Whoever keeps the record fills them in (kind "judgement").
 
     troubles beginning and ending -> phases, impact       fenced, removed, kept, healed, refused, found -> timeline
-    a person's acts -> mitigations                         the first of each kind of trouble -> detection
+    a person's acts since -> mitigations                      the first of each kind of trouble -> detection
 
 Plans and writes that went as meant aren't in it: ``fencepost history`` has them. What callers saw can't be known here;
 an endpoint's empty spells are those that an enactor saw.
@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 
 from msgspec import Struct, structs
 
-from fencepost.core.instant import SECOND, Instant
+from fencepost.core.instant import SECOND, Duration, Instant
 from fencepost.incident.record.record import (
     SCHEMA,
     Detection,
@@ -43,6 +43,8 @@ EVENTS = 2_000
 """Lines of the timeline at most: the newest stay."""
 TOLD = ("removed", "kept", "back", "fenced", "refused", "healed", "finding", "operator")
 """The kinds of line that a timeline has."""
+SHORTLY: Duration = 600 * SECOND
+"""So long before the first trouble a person's act is told of: it may have set it off."""
 LAST_S = 253_402_300_799
 """The last second that a calendar has."""
 
@@ -181,11 +183,16 @@ class _Told:
         return tuple(Detection(stamp(at), what, by, Kind.JOURNAL, _HERE) for at, what, by in sorted(found))
 
     def _events(self) -> tuple[Happening, ...]:
-        shown = [row for row in self.rows if row.kind != "operator"][-EVENTS:]
-        return tuple(
-            Happening(stamp(row.at), f"{row.kind}: {row.on} {row.text}", self._phase(row.at), Kind.JOURNAL, _HERE)
-            for row in shown
-        )
+        told = [(row.at, happening(row)) for row in self._shown()[-EVENTS:]]
+        return tuple(Happening(stamp(at), words, self._phase(at), Kind.JOURNAL, _HERE) for at, words in told)
+
+    def _shown(self) -> list[HistoryRow]:
+        """All lines but what people did long before: what they did just before may have to do with it."""
+        since = self._since() - SHORTLY
+        return [row for row in self.rows if row.kind != "operator" or row.at >= since]
+
+    def _since(self) -> Instant:
+        return self.first if self.begun is None or self.before else self.begun
 
     def _phase(self, at: Instant) -> str | None:
         time = stamp(at)
@@ -194,11 +201,10 @@ class _Told:
 
     def _mitigations(self) -> tuple[Mitigation, ...]:
         acts = [row for row in self.rows if row.kind == "operator"]
-        since = self.first if self.begun is None or self.before else self.begun
         return tuple(
             Mitigation(stamp(row.at), f"{row.on} {row.text}", row.by or None, Kind.JOURNAL, _HERE)
             for row in acts
-            if row.at >= since
+            if row.at >= self._since()
         )
 
     def _not_known(self) -> tuple[NotKnown, ...]:
@@ -216,7 +222,7 @@ class _Told:
         if self.open:
             names = ", ".join(unique(each.target or each.on for each in self.open)[:5])
             found.append(NotKnown("end", f"not over yet: {names}"))
-        left = sum(row.kind != "operator" for row in self.rows) - EVENTS
+        left = len(self._shown()) - EVENTS
         if not self.whole:
             found.append(NotKnown("timeline.events", "older lines of that time weren't read: there are too many"))
         if left > 0:
@@ -241,6 +247,12 @@ def stamp(at: Instant) -> str:
     """Nanoseconds since 1970 as RFC 3339 in UTC, to the millisecond."""
     seconds, rest = divmod(at, SECOND)
     return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}.{rest // 1_000_000:03d}Z"
+
+
+def happening(row: HistoryRow) -> str:
+    """A line in words, with its kind unless it begins by it."""
+    said = f"{row.on} {row.text}"
+    return said if row.text.lower().startswith(row.kind) else f"{row.kind}: {said}"
 
 
 def readable(row: HistoryRow) -> HistoryRow:

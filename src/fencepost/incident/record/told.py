@@ -37,7 +37,12 @@ def day_of(record: Record) -> str:
 def lasted(record: Record) -> str:
     """How long it lasted, in words; "?" if that isn't known."""
     seconds = between_s(record.start, record.end)
-    return "?" if seconds is None else spoken(seconds)
+    return "?" if seconds is None else long(seconds)
+
+
+def long(seconds: float) -> str:
+    """A span in words; one under a second in milliseconds: 8 ms without addresses aren't none."""
+    return f"{seconds * 1000:.0f} ms" if 0 < seconds < 1 else spoken(seconds)
 
 
 class _Telling:
@@ -92,7 +97,7 @@ class _Telling:
             said.append(lasted(record))
         fixed = between_s(record.start, record.root_cause_fixed)
         if fixed is not None:
-            said.append(f"root cause fixed after {spoken(fixed)}")
+            said.append(f"root cause fixed after {long(fixed)}")
         tags = [f"tags: {', '.join(record.tags)}"] if record.tags else []
         return [f"{record.id} · {record.title}", " · ".join(said), *tags, record.summary]
 
@@ -139,7 +144,7 @@ class _Telling:
         rows = []
         for each in self.record.timeline.phases:
             seconds = lasted_s(each)
-            length = "not over" if seconds is None else spoken(seconds)
+            length = "not over" if seconds is None else long(seconds)
             rows.append((self._hour(each.begins), f"{each.words}: {length}{self._mark(each.kind)}"))
         return _columns(rows)
 
