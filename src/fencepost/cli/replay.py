@@ -92,7 +92,7 @@ def replay(
     Parameters
     ----------
     scenario
-        "aws-2025-10-19", another that is shipped, or a file of your own.
+        "aws-2025-10-19", "database-away", "bad-probe", or a file of your own.
     guards
         "none", "production", or some, joined by commas: fence, clean-up, lease-clock, admission, network-throttle,
         readiness, velocity.
@@ -167,6 +167,7 @@ def spell(text: str) -> int:
 def _one(scenario: "Scenario", options: "Options", files: Files, json: bool) -> int:
     from msgspec import structs
 
+    from fencepost.incident.replay.guards import Guard
     from fencepost.incident.replay.run import replay as run
     from fencepost.incident.replay.show.document import document
     from fencepost.incident.replay.show.terminal import terminal_text
@@ -179,6 +180,8 @@ def _one(scenario: "Scenario", options: "Options", files: Files, json: bool) -> 
         return 0
     unicode = "utf" in (sys.stdout.encoding or "").lower()
     say(terminal_text(outcome, width=width(sys.stdout), unicode=unicode, colour=coloured(sys.stdout)))
+    if Guard.VELOCITY in options.guards:
+        say("velocity: no decider for zones of balancers ships yet; the limits of every removal stand in its place.")
     return 0
 
 

@@ -2,8 +2,9 @@
 
 A target whose network state hasn't arrived fails its check, passes, fails again. Each change of state costs checks of
 its own, and the checkers have little to spare: beyond that results come late, and a late result counts as a failure. A
-zone of a balancer in which most results of a round are failures looks dead. What is then done about it is a policy:
-as it was, its nodes leave DNS until a round looks better, and each such change is work for the checkers again.
+zone of a balancer in which most results of a round are failures looks dead; so does one to which a bad health check is
+rolled out, though it serves. What is then done about it is a policy: as it was, its nodes leave DNS until a round looks
+better, and each such change is work for the checkers again.
 
 Balancers are counted as zones of them, 1,500 numbers a round; while nothing is unready or out, no round is drawn.
 """
@@ -65,11 +66,12 @@ class Failover(Protocol):
 
 class Balancers:
     """Zones of balancers at the end of a step. Of all capacity the shares ``out``, ``unready`` and ``missing``;
-    ``errors`` of all connections; ``late`` of all check results."""
+    ``errors`` of all connections; ``late`` of all check results. ``probe_fails``: of the checks of what is well in each
+    balancer's last zone so many fail."""
 
     __slots__ = (
         "_chance", "_changed", "_checkers", "_failover", "_hot", "_outs", "_sizes", "_traffic", "errors", "failover_on",
-        "late", "missing", "out", "targets", "unready", "values",
+        "late", "missing", "out", "probe_fails", "targets", "unready", "values",
     )  # fmt: skip
 
     def __init__(
@@ -87,6 +89,7 @@ class Balancers:
         self._changed = 0
         self.targets = int(self._sizes.sum())
         self.failover_on = True
+        self.probe_fails = 0.0
         self.out = self.unready = self.missing = self.errors = self.late = 0.0
 
     def step(self, now: Tick, seconds: int, unready: float, failing: float) -> None:
@@ -112,7 +115,7 @@ class Balancers:
         self.errors = float((self._traffic * (1 - served * (1 - lands))).sum())
 
     def _check(self, now: Tick, unready: float) -> None:
-        if unready < LEAST and not self._changed and not self._outs.any():
+        if unready < LEAST and not self._changed and not self._outs.any() and not self.probe_fails:
             self.late = self.out = 0.0
             return
         checkers = self._checkers
@@ -120,7 +123,10 @@ class Balancers:
         load = 1 + (unready + changes * checkers.change_cost) / self.targets
         self.late = min(checkers.late_most, max(0.0, 1 - (1 + checkers.headroom) / load))
         there = np.rint(self._hot * unready).astype(np.int64)
-        failing = self._chance.binomial(self._sizes, self.late) + self._chance.binomial(there, (1 + self.late) / 2)
+        fails = np.full(self._sizes.shape, self.late)
+        if self.probe_fails:
+            fails[:, -1] = 1 - (1 - self.late) * (1 - self.probe_fails)
+        failing = self._chance.binomial(self._sizes, fails) + self._chance.binomial(there, (1 + self.late) / 2)
         dead = failing >= checkers.dead_share * (self._sizes + there)
         outs = self._failover.out(dead, self._outs, self._sizes, now) if self.failover_on else np.zeros_like(dead)
         self._changed = int(self._sizes[outs != self._outs].sum())

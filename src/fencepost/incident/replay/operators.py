@@ -14,6 +14,7 @@ DEEDS = {
     "throttle-leases": "so many new leases a second; managers are restarted one after the other",
     "failover-off": "zones of balancers are no longer taken out by automation, and those out come back",
     "failover-on": "automation may take zones out again",
+    "mend-probe": "the health check that fails for what is well is rolled back",
     "mitigate-inside": "nothing in the region's own machinery: dependents that it helps name it in their rules",
     "restart-pollers": "the same",
 }
@@ -74,6 +75,28 @@ class Restarts:
         return due
 
 
+class Probe:
+    """A bad health check on its way to all checkers of one zone, until it is rolled back; none in most scenarios."""
+
+    __slots__ = ("_begins", "_fails", "_rollout_s")
+
+    def __init__(self, scenario: Scenario) -> None:
+        """As the scenario says."""
+        values = scenario.section("probe")
+        self._begins, self._rollout_s = values.get("begins", 0.0), values.get("rollout", 0.0)
+        self._fails = values.get("fails", 0.0)
+
+    def mend(self) -> None:
+        """It is rolled back, everywhere at once."""
+        self._fails = 0.0
+
+    def fails(self, now: Tick) -> float:
+        """So large a share of the checks of what is well fails in that zone."""
+        if not self._fails or now < self._begins:
+            return 0.0
+        return self._fails * min(1.0, (now - self._begins) / max(1.0, self._rollout_s))
+
+
 def perform(deed: str, region: "Region", now: Tick) -> None:
     """Do it."""
     scenario = region.scenario
@@ -87,5 +110,7 @@ def perform(deed: str, region: "Region", now: Tick) -> None:
         values = scenario.section("throttle")
         region.leases.part.throttle(values["rate"] * region.scale, values["burst"])
         region.restarts.begin(now, int(values["waves"]), int(values["wave"]))
+    elif deed == "mend-probe":
+        region.probe.mend()
     elif deed in ("failover-off", "failover-on"):
         region.balancers.failover_on = deed == "failover-on"

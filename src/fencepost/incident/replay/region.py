@@ -17,7 +17,7 @@ from fencepost.incident.replay.launches import Launches, LaunchValues
 from fencepost.incident.replay.lease_walk import LeaseWalk
 from fencepost.incident.replay.leases import LeasePart, Leases, LeaseValues
 from fencepost.incident.replay.network import Network, NetworkValues
-from fencepost.incident.replay.operators import LaunchLimit, Restarts
+from fencepost.incident.replay.operators import LaunchLimit, Probe, Restarts
 from fencepost.incident.replay.paths import Paths
 from fencepost.incident.replay.production import BoundedFailover, PulledLeases, admitted_launches
 from fencepost.incident.replay.production_leases import ProductionLeases
@@ -63,7 +63,7 @@ class Region:
         failover: Failover = BoundedFailover(SafetySettings()) if Guard.VELOCITY in guards else AsItWasFailover()
         shape = msgspec.convert(scenario.section("balancers"), BalancerValues, strict=False)
         self.balancers = Balancers(shape, checkers, failover, chance)
-        self.limit, self.restarts = LaunchLimit(scenario, self.scale), Restarts()
+        self.limit, self.restarts, self.probe = LaunchLimit(scenario, self.scale), Restarts(), Probe(scenario)
         self.emptied = False
         self._registered = [0.0]
         self._ends = [0]
@@ -113,6 +113,7 @@ class Region:
         wide = leased >= self.scenario.amount("limit.leased")
         self._launch(now, access, leased)
         self._carry(now, wide)
+        self.balancers.probe_fails = self.probe.fails(now)
         self.balancers.step(now, STEP_S, self._unready(now), self.launches.failing)
         self._see(now, access, leased)
 

@@ -35,7 +35,7 @@ from fencepost.settings.mistakes import advice
 from fencepost.settings.units import NS, WHOLE, duration_ns, share_ppm
 
 SCHEMA = "fencepost.scenario/1"
-SHIPPED = ("aws-2025-10-19",)
+SHIPPED = ("aws-2025-10-19", "database-away", "bad-probe")
 """Scenarios that come with fencepost, by name."""
 DAY_S = 86_400
 

@@ -72,7 +72,14 @@ def counted(scenario: Scenario) -> dict[Kind, int]:
 
 
 def outage_s(scenario: Scenario) -> int | None:
-    """How long the outage was as reported: from the first event that has an hour to the act that ended it."""
+    """How long the outage was as reported: from the first event that has an hour to the act that ended it.
+
+    Where the scenario itself says when it begins, from then to the hour at which the act is due.
+    """
+    begins = scenario.values.get("outage.begins")
+    due = [act.when.at for act in scenario.acts if act.does == GIVEN and act.when.at is not None]
+    if begins is not None and due:
+        return due[0] - int(begins.amount)
     given = [act.reported for act in scenario.acts if act.does == GIVEN and act.reported is not None]
     began = [event.reported for event in scenario.events if event.reported is not None]
     return given[0] - min(began) if given and began else None
