@@ -1,315 +1,298 @@
 """Reading a scenario from TOML: every value with its provenance, hours on the scenario's own clock, rules checked.
 
 Hours ("04:14") are those of the zone in ``begins``, at or after it. Numbers: durations as in region.toml, shares
-("20%"), rates ("9/s"), plain numbers for counts.
+("20%"), rates ("9/s"), plain numbers for counts. All mistakes of a file are told at once, each with its line
+(:mod:`.scenario_shape`, :mod:`.scenario_rules`, :mod:`.scenario_needs`).
 """
 
 import re
 import tomllib
-from collections.abc import Iterable
-from datetime import datetime
 from importlib.resources import files
-from pathlib import Path
+from pathlib import Path as FilePath
 from typing import Any
 
 import msgspec
 
-from fencepost.incident.replay.operators import DEEDS
-from fencepost.incident.replay.quantities import QUANTITIES
-from fencepost.incident.replay.scenario import (
-    Act,
-    Cause,
-    Dependent,
-    Down,
-    Event,
-    Kind,
-    Phase,
-    Rule,
-    Scenario,
-    Tick,
-    Value,
-    Watched,
+from fencepost.incident.replay.scenario import Act, Cause, Kind, Phase, Scenario, Value
+from fencepost.incident.replay.scenario_needs import OWN, needs, unfit
+from fencepost.incident.replay.scenario_rules import Rules
+from fencepost.incident.replay.scenario_shape import (
+    LISTS,
+    TOP,
+    RawAct,
+    RawDependent,
+    RawEvent,
+    RawHead,
+    RawValue,
+    piece,
+    pieces,
 )
+from fencepost.incident.replay.scenario_text import DAY_S, Clock, amount, number, seconds
 from fencepost.ports import Misconfigured
-from fencepost.settings.mistakes import advice
-from fencepost.settings.units import NS, WHOLE, duration_ns, share_ppm
+from fencepost.settings.lines import Lines, Path
+from fencepost.settings.mistakes import Mistake, Notes, SettingsError, TooManyError, advice, clean, shown
 
 SCHEMA = "fencepost.scenario/1"
 SHIPPED = ("aws-2025-10-19", "database-away", "bad-probe")
 """Scenarios that come with fencepost, by name."""
-DAY_S = 86_400
+SIZE_MAX = 1 << 20
+"""Characters that a file may have; the shipped ones have 15,000."""
+DEPTH_MAX = 64
+LEAST_S, MOST_S = 600, 7 * DAY_S
+"""How long a scenario may last."""
 
-_HOUR = re.compile(r"([01][0-9]|2[0-3]):([0-5][0-9])")
-_RATE = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,4})?) ?/s")
-_SEEN = re.compile(r"([a-z_0-9]+) *([<>]) *(\S.*)")
-
-
-class _Head(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    name: str
-    title: str
-    summary: str
-    cause: Cause
-    begins: str
-    zone: str
-    lasts: str
-
-
-class _Value(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    value: float | str
-    kind: Kind
-    source: str
-
-
-class _Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    at: str = ""
-    follows: str = ""
-    seen: str = ""
-    since: str = ""
-    lasting: str = ""
-    backdated: bool = False
-    after: str = ""
-    only_if: str = ""
-
-
-class _Act(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    name: str
-    words: str
-    when: _Rule
-    kind: Kind
-    source: str
-    does: str = ""
-    reported: str = ""
-
-
-class _Event(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    name: str
-    words: str
-    when: _Rule
-    kind: Kind
-    source: str
-    reported: str = ""
-    within: str = ""
-
-
-class _Down(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    begins: _Rule
-    ends: _Rule
-    by_hand: bool = False
-
-
-class _Dependent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    name: str
-    title: str
-    kind: Kind
-    source: str
-    depends_on: tuple[str, ...] = ()
-    down: tuple[_Down, ...] = ()
-    reported: tuple[tuple[str, str], ...] = ()
-
-
-class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    schema: str
-    scenario: _Head
-    sources: dict[str, str]
-    values: dict[str, dict[str, _Value]]
-    act: tuple[_Act, ...] = ()
-    event: tuple[_Event, ...] = ()
-    phase: tuple[Phase, ...] = ()
-    dependent: tuple[_Dependent, ...] = ()
-
-
-class _Clock:
-    """Hours of the scenario's own day."""
-
-    def __init__(self, begins: str) -> None:
-        try:
-            self.begins = datetime.fromisoformat(begins)
-        except ValueError:
-            raise ValueError(f'"{begins}" is no time like "2025-10-19T23:30:00-07:00"') from None
-        if self.begins.tzinfo is None:
-            raise ValueError(f'"{begins}" has no offset like "-07:00"')
-
-    def tick(self, hour: str) -> Tick:
-        """Seconds from the beginning to the next time that the clock shows this; "+1d 04:05" is a day later."""
-        later, _, rest = hour.rpartition("+1d ")
-        match = _HOUR.fullmatch(rest)
-        if match is None or later:
-            raise ValueError(f'"{hour}" is no hour like "04:14" or "+1d 04:05"')
-        begins = self.begins.hour * 3600 + self.begins.minute * 60 + self.begins.second
-        seconds = (int(match[1]) * 3600 + int(match[2]) * 60 - begins) % DAY_S
-        return seconds + DAY_S * hour.startswith("+1d ")
+_AT = re.compile(r" ?\((?:at line (\d+), column (\d+)|at end of document)\)")
 
 
 def shipped(name: str) -> str:
     """The text of a scenario that comes with fencepost. Raises Misconfigured for another name."""
     if name not in SHIPPED:
-        raise Misconfigured(f'no scenario is called "{name}"', where="SCENARIO", hint=advice(name, SHIPPED))
+        raise Misconfigured(f"no scenario is called {shown(name)}", where="SCENARIO", hint=advice(name, SHIPPED))
     return (files(__package__) / f"{name}.toml").read_text()
 
 
 def find_scenario(name: str) -> Scenario:
-    """A shipped scenario by its name, or one's own by its file. Raises Misconfigured, saying what is wrong where."""
+    """A shipped scenario by its name, or one's own by its file.
+
+    Raises Misconfigured where there is none, SettingsError with all of its mistakes for one that is wrong.
+    """
     if name in SHIPPED:
         return read_scenario(shipped(name), f"{name}.toml")
-    path = Path(name)
-    if path.suffix != ".toml" and not path.exists():
-        shipped(name)
     try:
-        return read_scenario(path.read_text(), name)
-    except (OSError, UnicodeDecodeError) as error:
-        raise Misconfigured(f"can't read it: {error}", where=name, hint="name a scenario file") from None
+        path = FilePath(name)
+        if path.suffix != ".toml" and not path.exists():
+            shipped(name)
+        if path.stat().st_size > SIZE_MAX:
+            raise Misconfigured(f"it has more than {SIZE_MAX:,} bytes", where=name, hint="name a scenario file")
+        text = path.read_text("utf-8")
+    except UnicodeDecodeError as error:
+        raise Misconfigured(f"it is not UTF-8 (byte {error.start})", where=name, hint="save it as UTF-8") from None
+    except (OSError, ValueError) as error:
+        said = getattr(error, "strerror", None) or str(error)
+        raise Misconfigured(f"can't read it: {said}", where=clean(name), hint="name a scenario file") from None
+    return read_scenario(text, name)
 
 
 def read_scenario(text: str, where: str) -> Scenario:
-    """A scenario from its file's text. Raises Misconfigured, saying what is wrong where."""
+    """A scenario from its file's text. Raises SettingsError with all mistakes; ``where`` names the file in them."""
+    text = text.removeprefix("\ufeff").replace("\r\n", "\n")
+    if _depth(text) > DEPTH_MAX or len(text) > SIZE_MAX:
+        raise SettingsError((Mistake(where, 1, "is too long, or lists stand too deep in one another"),))
     try:
-        raw = msgspec.convert(tomllib.loads(text), _File)
-        return _scenario(raw)
-    except (tomllib.TOMLDecodeError, msgspec.ValidationError, ValueError) as error:
-        raise Misconfigured(str(error), where=where, hint="docs/operating/replay.md has the format") from None
-
-
-def amount(value: float | str, clock: _Clock) -> tuple[float, str]:
-    """A number and its unit from its text. Raises ValueError."""
-    if isinstance(value, float | int):
-        return float(value), ""
-    if _HOUR.fullmatch(value):
-        return float(clock.tick(value)), "hour"
-    if value.endswith("%"):
-        return share_ppm(value) / WHOLE, "share"
-    rate = _RATE.fullmatch(value)
-    if rate is not None:
-        return float(rate[1]), "per second"
+        raw = tomllib.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise SettingsError((_broken(where, text, str(error)),)) from None
+    notes, lines = Notes(), Lines(text)
     try:
-        return duration_ns(value) / NS["s"], "seconds"
-    except ValueError:
-        raise ValueError(f'"{value}" is no number, duration ("45m"), share ("12%") or rate ("9/s")') from None
+        scenario = _File(notes, raw).scenario()
+    except TooManyError:
+        notes.mistakes[-1] = (lines.last, "and more; mend those above first")
+        scenario = None
+    if scenario is not None and not notes.mistakes:
+        return scenario
+    placed = {(lines.of(at) if not isinstance(at, int) else at, said) for at, said in notes.mistakes}
+    raise SettingsError(tuple(Mistake(where, line, said) for line, said in sorted(placed)))
 
 
-def _scenario(raw: _File) -> Scenario:
-    if raw.schema != SCHEMA:
-        raise ValueError(f'schema is "{raw.schema}"; this release reads "{SCHEMA}"')
-    clock = _Clock(raw.scenario.begins)
-    head = raw.scenario
-    named = [*(each.name for each in raw.act), *(each.name for each in raw.event)]
-    for name in named:
-        if named.count(name) > 1:
-            raise ValueError(f'"{name}" is the name of two acts or events')
-    for source in _sources(raw):
-        if source not in raw.sources:
-            raise ValueError(f'"{source}" is no source in [sources]; {advice(source, raw.sources)}')
-    rules = _Rules(clock, named)
-    return Scenario(
-        head.name,
-        head.title,
-        head.summary,
-        head.cause,
-        head.begins,
-        head.zone,
-        int(duration_ns(head.lasts) / NS["s"]),
-        {
-            f"{section}.{key}": Value(*amount(value.value, clock), value.kind, value.source)
-            for section, keys in raw.values.items()
-            for key, value in keys.items()
-        },
-        tuple(rules.act(each) for each in raw.act),
-        tuple(rules.event(each) for each in raw.event),
-        tuple(rules.phase(each) for each in raw.phase),
-        tuple(rules.dependent(each) for each in raw.dependent),
-        raw.sources,
-    )
+def _depth(text: str) -> int:
+    """How deep brackets stand in one another, at most; those in strings and comments count too."""
+    deep = most = 0
+    for mark in re.findall(r"[\[{\]}]", text):
+        deep = deep + 1 if mark in "[{" else max(0, deep - 1)
+        most = max(most, deep)
+    return most
 
 
-def _sources(raw: _File) -> Iterable[str]:
-    yield from (value.source for keys in raw.values.values() for value in keys.values())
-    for group in (raw.act, raw.event, raw.dependent):
-        yield from (each.source for each in group)
+def _broken(where: str, text: str, said: str) -> Mistake:
+    """Where the syntax breaks."""
+    match = _AT.search(said)
+    line = int(match[1]) if match is not None and match[1] else text.rstrip("\n").count("\n") + 1
+    words = _AT.sub("", said)
+    return Mistake(where, line, clean(words[:1].lower() + words[1:], 120) or "it can't be read")
 
 
-class _Rules:
-    """Raw rules to rules, names checked."""
+class _File:
+    """One file on its way to a scenario; what is wrong is noted."""
 
-    def __init__(self, clock: _Clock, named: list[str]) -> None:
-        self.clock, self.named = clock, named
+    def __init__(self, notes: Notes, raw: dict[str, Any]) -> None:
+        self._notes, self._raw = notes, raw
 
-    def act(self, raw: _Act) -> Act:
-        if raw.does and raw.does not in DEEDS:
-            raise ValueError(f'act "{raw.name}": "{raw.does}" is nothing that can be done; {advice(raw.does, DEEDS)}')
-        when = self.rule(raw.when, f'act "{raw.name}"')
-        return Act(raw.name, raw.words, raw.does, when, self._hour(raw.reported), raw.kind, raw.source)
-
-    def event(self, raw: _Event) -> Event:
-        when = self.rule(raw.when, f'event "{raw.name}"')
-        within = int(duration_ns(raw.within) / NS["s"]) if raw.within else None
-        return Event(raw.name, raw.words, when, self._hour(raw.reported), within, raw.kind, raw.source)
-
-    def phase(self, raw: Phase) -> Phase:
-        for name in (raw.begins, raw.ends):
-            self._known(name, f'phase "{raw.name}"')
-        return raw
-
-    def dependent(self, raw: _Dependent) -> Dependent:
-        what = f'dependent "{raw.name}"'
-        down = tuple(Down(self.rule(each.begins, what), self.rule(each.ends, what), each.by_hand) for each in raw.down)
-        reported = tuple((self.clock.tick(begins), self.clock.tick(ends)) for begins, ends in raw.reported)
-        return Dependent(raw.name, raw.title, raw.depends_on, down, reported, raw.kind, raw.source)
-
-    def rule(self, raw: _Rule, what: str) -> Rule:
-        given = [key for key in ("at", "follows", "seen") if getattr(raw, key)]
-        if len(given) != 1:
-            raise ValueError(f"{what}: give one of at, follows and seen, not {' and '.join(given) or 'none'}")
-        for name in filter(None, (raw.follows, raw.since)):
-            self._known(name, what)
-        return Rule(
-            at=self._hour(raw.at),
-            follows=raw.follows,
-            seen=self.watched(raw.seen, what),
-            since=raw.since,
-            lasting_s=self._seconds(raw.lasting),
-            backdated=raw.backdated,
-            after_s=self._seconds(raw.after),
-            only_if=self.watched(raw.only_if, what),
+    def scenario(self) -> Scenario | None:
+        raw, notes = self._raw, self._notes
+        self._top()
+        head = piece(notes, ("scenario",), raw.get("scenario", {}), RawHead) if "scenario" in raw else None
+        clock = self._clock(head)
+        sources = self._sources()
+        listed = {key: pieces(notes, (key,), raw[key], shape) if key in raw else [] for key, shape in LISTS.items()}
+        moments = self._named(("act", "event"))
+        rules = Rules(notes, clock, moments, list(sources))
+        self._named(("phase",))
+        names = self._named(("dependent",))
+        values = self._values(head, clock, rules)
+        acts = tuple(rules.act(("act", at), each) for at, each in listed["act"] if isinstance(each, RawAct))
+        events = tuple(rules.event(("event", at), each) for at, each in listed["event"] if isinstance(each, RawEvent))
+        phases = tuple(rules.phase(("phase", at), each) for at, each in listed["phase"] if isinstance(each, Phase))
+        dependents = tuple(
+            rules.dependent(("dependent", at), each, names)
+            for at, each in listed["dependent"]
+            if isinstance(each, RawDependent)
         )
-
-    def watched(self, text: str, what: str) -> Watched | None:
-        if not text:
+        lasts = self._lasts(head)
+        self._away(values, listed["act"], acts)
+        if head is None or notes.mistakes:
             return None
-        match = _SEEN.fullmatch(text)
-        if match is None:
-            raise ValueError(f'{what}: "{text}" isn\'t like "leases_missing > 1%"')
-        if match[1] not in QUANTITIES:
-            raise ValueError(f'{what}: "{match[1]}" is no quantity; {advice(match[1], QUANTITIES)}')
-        bound = match[3]
-        number: float | str = float(bound) if re.fullmatch(r"[0-9.]+", bound) else bound
-        return Watched(match[1], match[2] == ">", amount(number, self.clock)[0])
+        given = (head.name, head.title, head.summary, head.cause, head.begins, head.zone, lasts)
+        return Scenario(*given, values, acts, events, phases, dependents, sources)
 
-    def _known(self, name: str, what: str) -> None:
-        if name not in self.named:
-            raise ValueError(f'{what}: "{name}" is no act or event; {advice(name, self.named)}')
+    def _top(self) -> None:
+        for key in self._raw:
+            if key not in TOP:
+                self._notes.wrong((key,), f"{shown(key)} is nothing that a scenario has; {advice(key, TOP)}")
+        for key in ("schema", "scenario", "sources", "values"):
+            if key not in self._raw:
+                self._notes.wrong(1, f'there is no "{key}"')
+        schema = self._raw.get("schema", SCHEMA)
+        if schema != SCHEMA:
+            self._notes.wrong(("schema",), f'schema is {shown(schema)}; this release reads "{SCHEMA}"')
 
-    def _hour(self, text: str) -> Tick | None:
-        return self.clock.tick(text) if text else None
+    def _clock(self, head: RawHead | None) -> Clock:
+        if head is not None:
+            try:
+                return Clock(head.begins)
+            except ValueError as error:
+                self._notes.wrong(("scenario", "begins"), str(error))
+        return Clock("2000-01-01T00:00:00+00:00")  # reading goes on; nothing comes of it
 
-    def _seconds(self, text: str) -> int:
-        return int(duration_ns(text) / NS["s"]) if text else 0
+    def _lasts(self, head: RawHead | None) -> int:
+        if head is None:
+            return 0
+        try:
+            lasts = seconds(head.lasts)
+        except ValueError as error:
+            self._notes.wrong(("scenario", "lasts"), str(error))
+            return 0
+        if not LEAST_S <= lasts <= MOST_S:
+            self._notes.wrong(("scenario", "lasts"), f"lasts is {shown(head.lasts)}; ten minutes to seven days")
+        return lasts
+
+    def _sources(self) -> dict[str, str]:
+        raw = self._raw.get("sources", {})
+        if not isinstance(raw, dict):
+            self._notes.wrong(("sources",), f"sources is {shown(raw)}; it is to be a table")
+            return {}
+        for key, said in raw.items():
+            if not isinstance(said, str):
+                self._notes.wrong(("sources", key), f"{shown(key)} is {shown(said)}; write a text in quotes")
+        return {key: str(said) for key, said in raw.items()}
+
+    def _named(self, lists: tuple[str, ...]) -> list[str]:
+        """All names in these lists, also of pieces with mistakes, so that one mistake makes no others."""
+        names: list[str] = []
+        for key in lists:
+            raw = self._raw.get(key, [])
+            for at, each in enumerate(raw if isinstance(raw, list) else []):
+                name = each.get("name") if isinstance(each, dict) else None
+                if not isinstance(name, str):
+                    continue
+                if name in names:
+                    self._notes.wrong((key, at, "name"), f"{shown(name)} is the name of another {' or '.join(lists)}")
+                names.append(name)
+        return names
+
+    def _values(self, head: RawHead | None, clock: Clock, rules: Rules) -> dict[str, Value]:
+        sections = self._raw.get("values", {})
+        if not isinstance(sections, dict):
+            self._notes.wrong(("values",), f"values is {shown(sections)}; write sections like [values.workers]")
+            return {}
+        wanted = needs(head.cause if head is not None else None)
+        others = {name for own in OWN.values() for name in own} - wanted.keys()
+        for name in wanted:
+            if name not in sections and "values" in self._raw:
+                self._notes.wrong(("values",), f"there is no [values.{name}]; a shipped scenario has one to begin with")
+        found: dict[str, Value] = {}
+        for name, keys in sections.items():
+            if name in others and head is None:
+                continue
+            if name not in wanted:
+                of = f"which is of another cause than {head.cause.value}" if head and name in others else ""
+                said = f"[values.{clean(name)}] is used by nothing; {of or advice(name, wanted)}"
+                self._notes.wrong(("values", name), said)
+            elif not isinstance(keys, dict):
+                self._notes.wrong(("values", name), f"[values.{name}] is {shown(keys)}; it is to be a table")
+            else:
+                found |= self._section(name, keys, clock, rules)
+        self._order(found)
+        return found
+
+    def _section(self, name: str, keys: dict[str, Any], clock: Clock, rules: Rules) -> dict[str, Value]:
+        wanted = next(each[name] for each in (needs(cause) for cause in Cause) if name in each)
+        path: Path = ("values", name)
+        for key in wanted:
+            if key not in keys:
+                self._notes.wrong(path, f'[values.{name}] has no "{key}"')
+        found = {}
+        for key, raw in keys.items():
+            if key not in wanted:
+                said = f"{shown(key)} is no value of [values.{name}]; {advice(key, wanted)}"
+                self._notes.wrong((*path, key), said)
+                continue
+            each = piece(self._notes, (*path, key), raw, RawValue)
+            if each is None:
+                continue
+            rules.source((*path, key), each.source)
+            try:
+                number_, unit = amount(each.value, clock)
+            except ValueError as error:
+                self._notes.wrong((*path, key, "value"), str(error))
+                continue
+            wrong = unfit(number_, unit, wanted[key])
+            if wrong:
+                self._notes.wrong((*path, key, "value"), f"{key} is {shown(each.value)}, which {wrong}")
+            found[f"{name}.{key}"] = Value(number_, unit, each.kind, each.source)
+        return found
+
+    def _away(self, values: dict[str, Value], listed: list[tuple[int, Any]], acts: tuple[Act, ...]) -> None:
+        """The store can't be back before it is away."""
+        begins = values.get("outage.begins")
+        for (at, _), act in zip(listed, acts, strict=True):
+            ends = act.when.at
+            if begins is not None and act.does == "restore-store" and ends is not None and ends <= begins.amount:
+                self._notes.wrong(("act", at, "when"), "the store is back before it is away ([values.outage] begins)")
+
+    def _order(self, found: dict[str, Value]) -> None:
+        """What has to be later or larger than something else."""
+        for path, said in disordered(found):
+            self._notes.wrong(path, said)
+
+
+def disordered(values: dict[str, Value]) -> list[tuple[Path, str]]:
+    """Where a value has to be above another one and isn't: its path, and what is wrong."""
+    found: list[tuple[Path, str]] = []
+    for section, low, high in (("balancers", "morning", "day"), ("leases", "renewal", "length")):
+        one, other = values.get(f"{section}.{low}"), values.get(f"{section}.{high}")
+        if one is not None and other is not None and one.amount >= other.amount:
+            found.append((("values", section, high, "value"), f"{high} is not after {low}: it has to be later"))
+    return found
 
 
 def set_values(scenario: Scenario, changes: dict[str, str]) -> Scenario:
-    """The same with other values ("leases.grace" to "1h"). Raises Misconfigured for a key or a number that can't be."""
-    clock = _Clock(scenario.begins)
-    values: dict[str, Any] = dict(scenario.values)
+    """The same with other values ("guards.grace" to "1h"). Raises Misconfigured for a key or a number that can't be."""
+    clock = Clock(scenario.begins)
+    wanted = needs(scenario.cause)
+    values = dict(scenario.values)
     for key, text in changes.items():
         if key not in values:
-            raise Misconfigured(f'no value is called "{key}"', where="--set", hint=advice(key, values))
+            raise Misconfigured(f"no value is called {shown(key)}", where="--set", hint=advice(key, values))
+        section, _, name = key.partition(".")
         try:
-            number: float | str = float(text) if re.fullmatch(r"[0-9.]+", text) else text
-            found, unit = amount(number, clock)
+            found, unit = amount(number(text), clock)
         except ValueError as error:
             raise Misconfigured(str(error), where=f"--set {key}", hint="write it as in the file") from None
-        if unit != values[key].unit:
-            raise Misconfigured(
-                f'"{text}" is in {unit or "plain numbers"}', where=f"--set {key}",
-                hint=f"it is in {values[key].unit or 'plain numbers'}",
-            )  # fmt: skip
+        need = wanted.get(section, {}).get(name)
+        wrong = unfit(found, unit, need) if need is not None else ""
+        if wrong:
+            raise Misconfigured(f"{shown(text)} {wrong}", where=f"--set {key}", hint="replay --values lists all values")
         values[key] = Value(found, unit, Kind.CALIBRATED, "set by hand")
+    for _, said in disordered(values):
+        raise Misconfigured(said, where="--set", hint="set both")
     return msgspec.structs.replace(scenario, values=values)
