@@ -65,7 +65,7 @@ MISTAKES = (
         "takes whatever is unmarked for ours",
         judge,
         "unmarked",
-        "live.empty or standing in pair.ours or (standing == row.adopt and takes_over(row))",
+        "standing in pair.ours or (standing == row.adopt and takes_over(row))",
         "True or standing",
     ),
     Mistake(

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from msgspec import structs
 
 from fencepost.core.admission.columns import Ids, Mask, Times
 from fencepost.core.admission.spread import shares
@@ -70,15 +71,20 @@ class Hasty(Fleet):
 
 
 def test_jitter_that_shortens_is_metastable_and_ours_lengthens() -> None:
-    """Seen with renewals first: stuck for good with a part of the hosts held, every slot busy with early renewals."""
-    load, held = load_of(75), {}
-    for kind in (Hasty, Fleet):
-        fleet = kind(load, settings_for(load), 0)
+    """Seen with renewals first: stuck for good with a part of the hosts held, every slot busy with early renewals.
+
+    The floor, by which renewals with time to spare leave some slots to those without a lease, ends that as well.
+    """
+    load = load_of(75)
+    floor, bare = settings_for(load), structs.replace(settings_for(load), period=0)
+    held = {}
+    for kind, settings in ((Hasty, bare), (Hasty, floor), (Fleet, bare), (Fleet, floor)):
+        fleet = kind(load, settings, 0)
         fleet.admission.acquire(np.arange(load.hosts), 0)
         fleet.run(4 * load.lease)
-        held[kind] = [count / load.hosts for count in fleet.outcome.held[-load.lease // SECOND :]]
-    assert max(held[Hasty]) < 0.9
-    assert min(held[Fleet]) == 1.0
+        held[kind, settings] = [count / load.hosts for count in fleet.outcome.held[-load.lease // SECOND :]]
+    assert max(held[Hasty, bare]) < 0.9
+    assert min(held[Hasty, floor]) == min(held[Fleet, bare]) == min(held[Fleet, floor]) == 1.0
 
 
 @pytest.mark.parametrize("per_cent", [25, 80, 94])
