@@ -111,6 +111,7 @@ def replay(
 
     found = set_values(find_scenario(scenario), dict(_pair(each) for each in set_))
     options = _options(guards, without, dns_outage, hosts, seed)
+    _check_outage(found, options, asked)
     if asked.values:
         return _values(found, json)
     if asked.robust is not None:
@@ -126,6 +127,23 @@ def replay(
     if asked.ablate:
         return _ablate(found, options, files, json)
     return _one(found, options, files, json)
+
+
+def _check_outage(scenario: "Scenario", options: "Options", asked: Asked) -> None:
+    """In some scenarios the store is never away, and nothing can be learnt of an outage's length."""
+    from fencepost.incident.replay.scenario import Cause
+
+    if scenario.cause is not Cause.BAD_PROBE:
+        return
+    flags = {
+        "--dns-outage": options.outage_s is not None,
+        "--ablate": asked.ablate,
+        "--robust": asked.robust is not None,
+        "--map": asked.map,
+        "--trap": asked.trap not in (None, "list"),
+    }
+    for flag in (flag for flag, given in flags.items() if given):
+        raise Misconfigured("the store is never away in this scenario", where=flag, hint="name one in which it is")
 
 
 def _pair(text: str) -> tuple[str, str]:

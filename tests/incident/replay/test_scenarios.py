@@ -1,7 +1,10 @@
 """The two scenarios that are nobody's incident: what each shows as it was, and with what ships in its place."""
 
+import json
+
 import pytest
 from called import call
+from msgspec import structs
 
 from fencepost.incident.replay.guards import NONE, PRODUCTION, Guard, Guards
 from fencepost.incident.replay.options import Options
@@ -10,6 +13,7 @@ from fencepost.incident.replay.run import replay
 from fencepost.incident.replay.scenario import Kind
 from fencepost.incident.replay.scenario_file import SHIPPED, find_scenario
 from fencepost.incident.replay.show.naming import outage_s
+from fencepost.incident.replay.traps import show_trap
 
 HOUR = 3600
 
@@ -89,3 +93,25 @@ def test_that_limits_stand_in_for_a_decider_is_said() -> None:
     assert said.returncode == 0
     assert "no decider for zones of balancers ships yet" in said.stdout
     assert "no decider" not in call("replay", "bad-probe", "--hosts", "500").stdout
+
+
+def test_what_is_asked_of_october_can_be_asked_of_the_database_too() -> None:
+    """Whatever its acts and events are called, and though nothing of it was reported."""
+    away = structs.replace(find_scenario("database-away"), lasts_s=7 * HOUR)
+    for name in ("one-stage", "counters-kept", "throttle-at-first"):
+        assert len(show_trap(name, away, Options(hosts=500), 2 * HOUR).runs) >= 2
+    assert show_trap("grace-one-hour", away, Options(hosts=500), 2 * HOUR).holds
+    counted = call("replay", "database-away", "--robust", "1", "--hosts", "500", "--json")
+    statements = {each["words"]: each for each in json.loads(counted.stdout)["statements"]}
+    assert statements["the lease clock keeps every lease"]["held"] == 1
+    assert statements["as it was: over 90 % still miss when people step in"]["held"] == 1
+
+
+@pytest.mark.parametrize(
+    "asked", [["--dns-outage", "1h"], ["--map"], ["--ablate"], ["--robust", "1"], ["--trap", "one-stage"]]
+)
+def test_an_outage_can_t_be_asked_of_a_scenario_without_one(asked: list[str]) -> None:
+    """It would be left out silently."""
+    refused = call("replay", "bad-probe", *asked)
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert "the store is never away" in refused.stderr

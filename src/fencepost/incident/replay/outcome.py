@@ -36,6 +36,14 @@ class Outcome(Struct, frozen=True):
     figures: dict[str, float | None]
 
 
+def happened_by(outcome: Outcome, deed: str) -> Tick | None:
+    """When people first did that (one of :data:`.operators.DEEDS`), whatever the scenario calls it."""
+    times = [
+        outcome.happened[act.name] for act in outcome.scenario.acts if act.does == deed and act.name in outcome.happened
+    ]
+    return min(times, default=None)
+
+
 FAILING = 0.05
 """Launches count as failing beyond this share."""
 

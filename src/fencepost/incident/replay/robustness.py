@@ -11,7 +11,7 @@ from msgspec import Struct, structs
 
 from fencepost.incident.replay.guards import NONE, Guard, Guards
 from fencepost.incident.replay.options import Options
-from fencepost.incident.replay.outcome import Outcome
+from fencepost.incident.replay.outcome import Outcome, happened_by
 from fencepost.incident.replay.parallel import in_parallel
 from fencepost.incident.replay.run import replay
 from fencepost.incident.replay.scenario import Kind, Scenario, Tick, Value
@@ -53,7 +53,8 @@ class Counted(Struct, frozen=True):
 
 def missing_at(outcome: Outcome, tick: Tick) -> float:
     """The share of hosts without a lease at that moment."""
-    return float(outcome.series["leases_missing"][int(np.searchsorted(outcome.times, tick))])
+    at = min(int(np.searchsorted(outcome.times, tick)), len(outcome.times) - 1)
+    return float(outcome.series["leases_missing"][at])
 
 
 def recovered(outcome: Outcome) -> bool:
@@ -63,8 +64,8 @@ def recovered(outcome: Outcome) -> bool:
 
 def back_after(outcome: Outcome) -> float | None:
     """Seconds from the store's return until all leases were back."""
-    back = outcome.happened.get("leases-back")
-    return None if back is None else back - outcome.happened["dns-restored"]
+    back, restored = outcome.happened.get("leases-back"), happened_by(outcome, "restore-store")
+    return None if back is None or restored is None else back - restored
 
 
 def _sooner(runs: Runs, _: Tick) -> bool | None:
@@ -130,13 +131,15 @@ def moved(value: Value, factor: float) -> Value:
     return structs.replace(value, amount=amount)
 
 
-def judge(scenario: Scenario, options: Options, outage_s: int, steps_in: Tick) -> list[bool | None]:
-    """Every statement about one draw. ``steps_in`` is when people step in."""
+def judge(scenario: Scenario, options: Options, outage_s: int, steps_in: Tick | None) -> list[bool | None]:
+    """Every statement about one draw. ``steps_in`` is when people stepped in; None: when they do in that draw."""
     short = structs.replace(scenario, lasts_s=min(scenario.lasts_s, LASTS_S))
     runs = {
         name: replay(short, structs.replace(options, guards=guards, operators=operators, outage_s=outage_s))
         for name, (guards, operators) in RUNS.items()
     }
+    if steps_in is None:
+        steps_in = happened_by(runs["as it was"], "throttle-leases") or short.lasts_s
     return [statement.holds(runs, steps_in) for statement in STATEMENTS]
 
 
@@ -153,7 +156,7 @@ def robustness(
     scenario: Scenario, options: Options, outage_s: int, draws: int, told: Callable[[int], None] = lambda _: None
 ) -> list[Counted]:
     """Seeds and draws 1 to ``draws``, on as many cores as there are; ``told`` how many are done."""
-    steps_in = next((act.reported for act in scenario.acts if act.does == "throttle-leases"), None) or scenario.lasts_s
+    steps_in = next((act.reported for act in scenario.acts if act.does == "throttle-leases"), None)
     jobs = [
         (drawn(scenario, draw), structs.replace(options, seed=draw), outage_s, steps_in) for draw in range(1, draws + 1)
     ]

@@ -15,7 +15,7 @@ from msgspec import Struct, structs
 from fencepost.incident.replay.guards import NONE, Guard, Guards
 from fencepost.incident.replay.leases import Leases, LeaseValues
 from fencepost.incident.replay.options import Options
-from fencepost.incident.replay.outcome import Outcome
+from fencepost.incident.replay.outcome import Outcome, happened_by
 from fencepost.incident.replay.paths import NEVER, Paths
 from fencepost.incident.replay.production_leases import ProductionLeases
 from fencepost.incident.replay.region import STEP_S, Region
@@ -92,9 +92,10 @@ BACK = "leases back, min after the store"
 
 def _minutes(outcome: Outcome, *names: str) -> dict[str, float | None]:
     figures, happened = outcome.figures, outcome.happened
+    restored = happened_by(outcome, "restore-store") or 0
 
     def after(event: str) -> float | None:
-        return (happened[event] - happened["dns-restored"]) / 60 if event in happened else None
+        return (happened[event] - restored) / 60 if event in happened else None
 
     every: dict[str, float | None] = {
         MISSING: (figures["leases_missing_s"] or 0.0) / 60,
@@ -165,7 +166,7 @@ def _counters_kept(scenario: Scenario, options: Options, outage_s: int) -> tuple
     found = []
     for cleared in (False, True):
         outcome = runs.go(NONE, partial(CountingRegion, cleared=cleared))
-        on = outcome.happened.get("failover-on")
+        on = happened_by(outcome, "failover-on")
         most = None if on is None else float(outcome.series["capacity_out"][outcome.times >= on].max()) * 100
         found.append(Run("counts cleared" if cleared else "counts kept", {what: most and round(most, 1)}))
     kept, cleared_out = (run.figures[what] for run in found)
@@ -178,14 +179,14 @@ def _throttle_at_first(scenario: Scenario, options: Options, outage_s: int) -> t
     found = []
     for rate in ("33/s", "36/s"):
         outcome = runs.go(changes={"throttle.rate": rate})
-        held = 100 * (1 - float(outcome.series["leases_missing"][_after(outcome, "managers-restarted", 45 * 60)]))
+        held = 100 * (1 - float(outcome.series["leases_missing"][_after(outcome, "throttle-leases", 45 * 60)]))
         figures = {"leases held 45 min on, %": round(held, 1)} | _minutes(outcome, BACK)
         found.append(Run(f"{rate} of {knee / cost:.0f}/s without renewals", figures))
     return tuple(found), found[0].figures[BACK] is not None and found[1].figures[BACK] is None
 
 
-def _after(outcome: Outcome, act: str, seconds: int) -> int:
-    at = outcome.happened.get(act, 0) + seconds
+def _after(outcome: Outcome, deed: str, seconds: int) -> int:
+    at = (happened_by(outcome, deed) or 0) + seconds
     return min(len(outcome.times) - 1, int(np.searchsorted(outcome.times, at)))
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from fencepost.incident.replay.guards import Guard
 from fencepost.incident.replay.outcome import Outcome
-from fencepost.incident.replay.scenario import Kind, Tick
+from fencepost.incident.replay.scenario import Cause, Kind, Tick
 from fencepost.incident.replay.show.hours import Hours, count, option, percent, short
 from fencepost.incident.replay.show.naming import called, counted, outage_s
 from fencepost.incident.replay.show.phases import Span, axis, length_s, stretches
@@ -194,6 +194,8 @@ def _last(sheet: _Sheet) -> list[str]:
 
 def _next(outcome: Outcome) -> str:
     """What to try after this run."""
+    if outcome.scenario.cause is Cause.BAD_PROBE:
+        return "Try  --html FILE" if outcome.options.guards else "Try  --guards production   or   --guards velocity"
     length = outage_s(outcome.scenario) or 2 * 3600
     forced = f"--dns-outage {option(length)}"
     if not outcome.options.guards:
