@@ -49,9 +49,13 @@ DECIDERS = {
     "DnsEnactor": "fencepost.core.traffic.dns_enactor",
     "DnsPlanner": "fencepost.core.traffic.dns_planner",
     "Janitor": "fencepost.core.traffic.janitor",
+    "HostLeases": "fencepost.core.capacity.host_lease",
+    "NetworkManager": "fencepost.core.capacity.network_manager",
 }
 DRIVERS = ("world", "roles")
 """Who runs deciders: the world, which the explorer walks, and the roles' loop."""
+MANAGER_DRIVERS = ("simulator", "roles", "incident")
+"""Who runs a whole lease manager: the simulator, the role, and the replay."""
 
 
 def python_files(*places: str) -> list[Path]:
@@ -228,19 +232,30 @@ def defined(name: str) -> list[Path]:
     ]
 
 
+def imported(name: str, driver: str) -> set[str | None]:
+    """The modules from which a package imports that name."""
+    return {
+        node.module
+        for path in python_files(f"src/fencepost/{driver}")
+        for node in ast.walk(tree(path))
+        if isinstance(node, ast.ImportFrom) and any(alias.name == name for alias in node.names)
+    }
+
+
 @pytest.mark.parametrize("decider", DECIDERS)
 def test_every_driver_runs_the_very_same_decider(decider: str) -> None:
     """Nothing is modelled twice: roles and explorer import one class, which is defined once."""
     module = DECIDERS[decider]
     assert defined(decider) == [SOURCE.joinpath(*module.split(".")[1:]).with_suffix(".py")]
     for driver in DRIVERS:
-        sources = {
-            node.module
-            for path in python_files(f"src/fencepost/{driver}")
-            for node in ast.walk(tree(path))
-            if isinstance(node, ast.ImportFrom) and any(alias.name == decider for alias in node.names)
-        }
-        assert sources == {module}, (driver, sources)
+        assert imported(decider, driver) == {module}, driver
+
+
+@pytest.mark.parametrize("driver", MANAGER_DRIVERS)
+def test_every_driver_runs_the_very_same_lease_manager(driver: str) -> None:
+    """What leases and admission want of one another is settled once, in ``core``; nobody drives them side by side."""
+    module = "fencepost.core.capacity.lease_manager"
+    assert imported("LeaseManager", driver) == {module}
 
 
 def test_unsafe_variants_stay_in_tests() -> None:
