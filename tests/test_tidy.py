@@ -232,7 +232,7 @@ def defined(name: str) -> list[Path]:
     ]
 
 
-def imported(name: str, driver: str) -> set[str | None]:
+def sources_of(name: str, driver: str) -> set[str | None]:
     """The modules from which a package imports that name."""
     return {
         node.module
@@ -248,14 +248,14 @@ def test_every_driver_runs_the_very_same_decider(decider: str) -> None:
     module = DECIDERS[decider]
     assert defined(decider) == [SOURCE.joinpath(*module.split(".")[1:]).with_suffix(".py")]
     for driver in DRIVERS:
-        assert imported(decider, driver) == {module}, driver
+        assert sources_of(decider, driver) == {module}, driver
 
 
 @pytest.mark.parametrize("driver", MANAGER_DRIVERS)
 def test_every_driver_runs_the_very_same_lease_manager(driver: str) -> None:
     """What leases and admission want of one another is settled once, in ``core``; nobody drives them side by side."""
     module = "fencepost.core.capacity.lease_manager"
-    assert imported("LeaseManager", driver) == {module}
+    assert sources_of("LeaseManager", driver) == {module}
 
 
 def test_unsafe_variants_stay_in_tests() -> None:
