@@ -148,9 +148,12 @@ def test_ctrl_c_ends_the_command_with_what_there_is(tmp_path: Path, words: tuple
         [str(FENCEPOST), *words], cwd=tmp_path, env=clean, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
         assert process.stderr is not None
-        assert "so far" in process.stderr.readline()  # it is at work
-        process.send_signal(signal.SIGINT)
-        said, _ = process.communicate(timeout=60)
+        try:
+            assert "so far" in process.stderr.readline()  # it is at work
+            process.send_signal(signal.SIGINT)
+            said, _ = process.communicate(timeout=60)
+        finally:
+            process.kill()
     assert process.returncode == 130
     assert said.count("UNFINISHED, nothing broken so far") == 1
     assert "HOLDS" not in said
