@@ -1,11 +1,10 @@
 """Whether a place can be listened on, and by whom not: asked before a start, and told by a role that goes without."""
 
 import errno
-import os
 import socket
-from pathlib import Path
 
 from fencepost.ports import Misconfigured
+from fencepost.roles.status.port_holder import DATAGRAM, STREAM, port_holder
 
 
 def taken_by(host: str, port: int, what: str, *, udp: bool = False) -> str:
@@ -24,30 +23,12 @@ def taken_by(host: str, port: int, what: str, *, udp: bool = False) -> str:
             except OSError as error:
                 if error.errno != errno.EADDRINUSE:
                     return f"{host}:{port} can't be listened on: {error.strerror}"
-                by = holder(port)
+                by = holder(str(place[0]), port, STREAM if kind == socket.SOCK_STREAM else DATAGRAM)
                 return f"{host}:{port} is taken{f', by {by}' if by else ''}"
     return ""
 
 
-def holder(port: int) -> str:
-    """The process that listens on a port, as far as /proc tells: "pid 4711 (named)"; "" if it doesn't."""
-    inodes = set()
-    for table in ("tcp", "tcp6", "udp", "udp6"):
-        try:
-            lines = Path(f"/proc/net/{table}").read_text().splitlines()[1:]
-        except OSError:
-            continue
-        for line in lines:
-            fields = line.split()
-            listens = fields[3] == "0A" or table.startswith("udp")
-            if listens and int(fields[1].rpartition(":")[2], 16) == port:
-                inodes.add(f"socket:[{fields[9]}]")
-    for folder in Path("/proc").iterdir():
-        if not folder.name.isdigit():
-            continue
-        try:
-            if any(os.readlink(fd) in inodes for fd in (folder / "fd").iterdir()):
-                return f"pid {folder.name} ({(folder / 'comm').read_text().strip()})"
-        except OSError:
-            continue
-    return ""
+def holder(host: str, port: int, tables: tuple[str, ...] = STREAM + DATAGRAM) -> str:
+    """The process that listens at a place, as far as /proc tells: "pid 4711 (named)"; "" if it doesn't."""
+    found = port_holder(host, port, tables)
+    return f"pid {found[0]} ({found[1]})" if found is not None else ""

@@ -86,7 +86,7 @@ class Talk:
         from fencepost.cli.up_state import supervised
 
         place = self.region.dns.listen
-        by = holder(place.port) if self.region.dns.provider == "embedded" and place is not None else ""
+        by = holder(place.host, place.port) if self.region.dns.provider == "embedded" and place is not None else ""
         known = supervised(self.region) or {}
         if not by or any(f"pid {pid} " in by for pid in known.values()):
             if self.region.dns.provider != "embedded":

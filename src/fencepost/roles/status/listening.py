@@ -1,12 +1,12 @@
 """Where the API listens, and the token that changes ask for: made on the first start, readable by its user alone."""
 
-import contextlib
 import os
 import secrets
 import socket
 from pathlib import Path
 
 from fencepost.ports import Misconfigured
+from fencepost.roles.status.port_holder import STREAM, port_holder
 from fencepost.settings import Region
 from fencepost.settings.schema import HostPort
 from fencepost.settings.secret import read_secret
@@ -48,25 +48,9 @@ def listen(place: HostPort) -> socket.socket:
         listening.listen(128)
     except OSError as error:
         listening.close()
-        who = holder(place.port)
-        what = f"the port is taken, by {who}" if who else f"the API can't listen there: {error.strerror}"
+        who = port_holder(str(address[0]), place.port, STREAM)
+        what = f"the port is taken, by {who[1]} ({who[0]})" if who else f"the API can't listen there: {error.strerror}"
         where, hint = f"[api] listen {place}", "write another port there, or end that process if you know it"
         raise Misconfigured(what, where=where, hint=hint) from None
     listening.setblocking(False)
     return listening
-
-
-def holder(port: int, proc: Path = Path("/proc")) -> str:
-    """The process that listens on a TCP port of this machine, as "name (pid)"; empty if it can't be told."""
-    inodes = set()
-    for table in ("tcp", "tcp6"):
-        with contextlib.suppress(OSError):
-            for line in (proc / "net" / table).read_text().splitlines()[1:]:
-                fields = line.split()
-                if fields[3] == "0A" and int(fields[1].rpartition(":")[2], 16) == port:
-                    inodes.add(f"socket:[{fields[9]}]")
-    for process in sorted(proc.glob("[0-9]*"), key=lambda path: int(path.name)) if inodes else ():
-        with contextlib.suppress(OSError):
-            if any(os.readlink(held) in inodes for held in (process / "fd").iterdir()):
-                return f"{(process / 'comm').read_text().strip()} ({process.name})"
-    return ""
