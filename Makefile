@@ -15,6 +15,7 @@ install: $(VENV)/run.stamp
 
 # What runs: hashes checked, nothing newer than was tried.
 $(VENV)/run.stamp: requirements/run.txt pyproject.toml
+	@echo "installing fencepost's pinned packages into $(VENV), once, about half a minute" >&2
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/run.txt
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -e .
