@@ -35,6 +35,14 @@ def test_each_command_has_a_help_that_opens_with_three_examples(name: str) -> No
     assert ABOUT[name]
 
 
+def test_ups_for_is_its_own() -> None:
+    """It had the words of the overrides, "Default: 1h": but `up` runs until it is interrupted."""
+    shown = next(line for line in call("up", "--help").stdout.splitlines() if line.strip().startswith("--for "))
+    assert "Default: on until Ctrl-C" in shown
+    assert "1h" not in shown
+    assert "resume" not in shown
+
+
 def test_no_words_at_all_is_a_question_for_help(tmp_path: Path) -> None:
     """``fencepost`` alone does nothing but say what there is."""
     done = call(cwd=tmp_path)

@@ -5,7 +5,10 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
-from fencepost.cli.up_tries import Tries
+from fencepost.cli.up_fleet import UpFleet
+from fencepost.cli.up_tries import DRAWN_MOST, Tries, answered
+from fencepost.roles.dns_server.weights import ADDRESSES_MAX
+from fencepost.roles.fleet.view import HostSeen, InstanceSeen
 from fencepost.roles.status.compose import compose
 from fencepost.roles.status.document import PoolStatus, Status
 from fencepost.roles.status.facts import Facts
@@ -75,6 +78,62 @@ def test_half_a_line_that_was_tried_is_not_offered() -> None:
     found = kills(lines(tries, both, {**PIDS, ONE: None, OTHER: None}))
     assert found[1].startswith("(127.0.3.1 and 127.0.1.1 are down) out of DNS; kept in DNS; ")
     assert kills(lines(tries, both, {**PIDS, ONE: 91, OTHER: 92}))[1].startswith("kill 91; sleep 5; kill 92 ")
+
+
+def seen(words: dict[str, str], at: list[tuple[str, str]]) -> UpFleet:
+    """The sample's fleet as last read: what people said of hosts, and the state and address of each instance."""
+    fleet = UpFleet(REGION, with_targets=True)
+    hosts = [HostSeen(each.name, each.zone, "", "held", words.get(each.name, ""), 2, 1, 0, ()) for each in fleet.hosts]
+    rows = [
+        InstanceSeen(f"web-{place}", "web", state, 1, "", "", address, 0, "", "", "")
+        for place, (state, address) in enumerate(at)
+    ]
+    fleet.seen = tuple(hosts), tuple(rows)
+    return fleet
+
+
+def test_no_restart_is_promised_where_none_comes() -> None:
+    """`fleet drain a1` moves its instance for good; 127.0.1.1 was to be "started again in about a minute" for ever."""
+    others = [("ready", address) for address in TARGETS if address != "127.0.1.1"]
+    status = answering(standing(), TARGETS, ("127.0.1.1",))
+    down = {**PIDS, OTHER: None}
+    for words, state, says in (
+        ({}, ("ready", "127.0.1.1"), "started again in about a minute"),
+        ({}, ("waiting", ""), "started again in about a minute"),
+        ({"a1": "drain"}, ("ready", "127.0.3.12"), "nothing runs at 127.0.1.1 until: resume a1, then fleet launch web"),
+        ({}, ("ended", "127.0.1.1"), "nothing runs at 127.0.1.1 until: fleet launch web"),
+    ):
+        tries = Tries(REGION, gone=seen(words, [*others, state]).gone)
+        lines(tries, status, PIDS)
+        assert kills(lines(tries, status, down))[1] == f"(127.0.1.1 is down) kept in DNS; {says}"
+    tries = Tries(REGION, gone=seen({"a1": "drain"}, [*others, ("ready", "127.0.3.12")]).gone)
+    lines(tries, status, PIDS)
+    both = kills(lines(tries, status, {**down, ONE: None}))[1]
+    assert "; started again in about a minute; nothing runs at 127.0.1.1 until: " in both, "each has its own end"
+
+
+def test_nothing_is_said_of_a_fleet_that_was_not_read() -> None:
+    """Plain processes are started again by the supervisor, and so may those be of which nothing is known yet."""
+    fleet = UpFleet(REGION, with_targets=True)
+    assert fleet.gone() == {}
+
+
+@pytest.mark.parametrize(
+    ("addresses", "says"),
+    [
+        (TARGETS, "six addresses"),
+        (TARGETS[:1], "one address"),
+        ([*TARGETS[:5], "127.0.1.11"], "up to six addresses, drawn by weight"),
+        ([*TARGETS, "127.0.1.11", "127.0.2.11"], "up to eight addresses, drawn by weight"),
+        ([*TARGETS, *(f"127.0.{zone}.11" for zone in (1, 2, 3))], "up to eight of 9 addresses, drawn by weight"),
+    ],
+)
+def test_how_many_addresses_dig_shows(addresses: list[str], says: str) -> None:
+    """After launches it said "10 addresses" while dig showed eight and fewer: our server draws them by weight."""
+    assert DRAWN_MOST == ADDRESSES_MAX
+    assert answered(REGION, answering(standing(), addresses)) == says
+    others = structs.replace(REGION, dns=structs.replace(REGION.dns, provider="rfc2136"))
+    assert "drawn" not in answered(others, answering(standing(), addresses)), "another server answers all of them"
 
 
 def test_an_enactor_that_died_is_named_anew() -> None:

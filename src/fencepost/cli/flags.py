@@ -30,6 +30,9 @@ Note: TypeAlias = Annotated[str | None, Parameter(name="--reason", help="Why, fo
 For: TypeAlias = Annotated[
     str | None, Parameter(name="--for", help='How long: 30m, 2d, or "ever" (until `resume`). Default: 1h.')
 ]
+RunFor: TypeAlias = Annotated[
+    str | None, Parameter(name="--for", help="Stop by itself after so long, such as 30s. Default: on until Ctrl-C.")
+]
 Ever: TypeAlias = Annotated[
     str | None, Parameter(name="--for", help='How long: 30m, 2d, or "ever". Default: ever, until `resume`.')
 ]

@@ -13,7 +13,7 @@ from typing import Literal, TextIO
 
 from fencepost import __version__
 from fencepost.cli import up_ready, up_said, up_screen
-from fencepost.cli.flags import Config, For, Json, Yes, duration
+from fencepost.cli.flags import Config, Json, RunFor, Yes, duration
 from fencepost.cli.folder import here, meant
 from fencepost.cli.regions import SAMPLE_FOLDER, place_sample, shown
 from fencepost.cli.terminal import interactive, say
@@ -43,7 +43,7 @@ LOOK_UNSEEN_S = 5.0
 
 def up(
     *,
-    for_: For = None,
+    for_: RunFor = None,
     sample: bool = False,
     fresh: bool = False,
     provider: SampleProvider = "embedded",
@@ -58,8 +58,6 @@ def up(
 
     Parameters
     ----------
-    for_
-        Stop by itself after so long, such as 30s.
     sample
         Run stand-ins for the region's targets too (they must be loopback addresses).
     fresh
@@ -363,7 +361,7 @@ class Run:
 
     async def keep_panel(self, screen: Steady) -> None:
         """Draw the panel each second, and whenever a process ends or the terminal gets another size."""
-        offered = Tries(self.region)
+        offered = Tries(self.region, gone=self.fleet.gone)
         while True:
             news = self.news.is_set()
             self.news.clear()

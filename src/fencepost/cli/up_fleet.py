@@ -107,6 +107,24 @@ class UpFleet:
             with contextlib.suppress(PortError):
                 self.look()
 
+    def gone(self) -> dict[str, str]:
+        """What would run something at the listed addresses where nothing will by itself, by address.
+
+        One that ended is still there in its instance's row, or that instance waits to be placed and may come back.
+        """
+        hosts, instances = self.seen
+        left = [each for each in instances if each.state not in OVER]
+        words = {each.host: each.word for each in hosts}
+        if not hosts or any(each.state == "waiting" for each in left):
+            return {}
+        there = {each.address for each in left}
+        launches = {host.addresses[0]: (host.name, f"fleet launch {host.pool}") for host in self.hosts}
+        return {
+            address: f"resume {name}, then {launch}" if words.get(name) else launch
+            for address, (name, launch) in launches.items()
+            if address not in there
+        }
+
     def launched(self, pids: Mapping[str, int | None]) -> dict[str, list[tuple[str, int | None]]]:
         """What runs at addresses that no pool lists, with its pid, by zone."""
         found: dict[str, list[tuple[str, int | None]]] = {}

@@ -9,7 +9,7 @@ its new number. What each does depends on how much automation may still take out
 import functools
 import shutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from msgspec import Struct
@@ -30,14 +30,21 @@ TARGETS_LEAST = 6
 BACK = "started again in about a minute"
 """When the sample starts a stand-in that has ended."""
 
+DRAWN_MOST = 8
+"""Addresses that our DNS server draws at most: its ``ADDRESSES_MAX``, without loading the server here."""
+
 
 class Tries(Struct):
-    """What is offered: the processes that the lines speak of, by the names that the supervisor has for them."""
+    """What is offered: the processes that the lines speak of, by the names that the supervisor has for them.
+
+    ``gone`` tells of addresses where nothing is started again by itself, and by which commands something would be.
+    """
 
     region: Region
     first: str | None = None
     pair: tuple[str, str] | None = None
     enactor: str | None = None
+    gone: Callable[[], Mapping[str, str]] = dict
 
     def lines(self, status: Status, pids: Mapping[str, int | None], columns: int) -> list[str]:
         """The lines as of now, as rows of a terminal. A command that would be cut isn't offered."""
@@ -45,9 +52,7 @@ class Tries(Struct):
         endpoint, place = self.region.endpoints[0].name, self.region.dns.listen
         rows = [("TRY, IN ANOTHER TERMINAL", "AND SEE")]
         if place is not None:
-            count = len(status.endpoints[0].addresses or ()) if status.endpoints else 0
-            answered = "one address" if count == 1 else f"{number(count)} addresses"
-            rows.append((f"dig @{place.host} -p {place.port} +short {endpoint}", answered))
+            rows.append((f"dig @{place.host} -p {place.port} +short {endpoint}", answered(self.region, status)))
         rows += self.kills(status, pids)
         rows.append((f"{command()} explain {endpoint}", "why each address is in or out"))
         if self.enactor is not None:
@@ -88,16 +93,37 @@ class Tries(Struct):
             leaves = f"{address} leaves within {spoken(longest)}"
             rows = [(f"kill {pid}", leaves if may > 0 else f"it is kept: {why}")]
         else:
-            rows = [(f"({address} is down)", f"{came_of(status, address)}; {BACK}")]
+            rows = [(f"({address} is down)", self.down(status, [address]))]
         one, other = pids[self.pair[0]], pids[self.pair[1]]
         if not one or not other:
             down = [address_of(name) for name in self.pair if not pids[name]]
-            came = "; ".join(dict.fromkeys(came_of(status, each) for each in down))
-            return [*rows, (f"({' and '.join(down)} {'is' if len(down) == 1 else 'are'} down)", f"{came}; {BACK}")]
+            verb = "is" if len(down) == 1 else "are"
+            return [*rows, (f"({' and '.join(down)} {verb} down)", self.down(status, down))]
         after = max(0, may - 1) if pid else may
         says = {0: f"both are kept: {why}", 1: "one more leaves, one is kept"}.get(after, "two more leave")
         rows.append((f"kill {one}; sleep {longest // SECOND + 2}; kill {other}", says))
         return rows
+
+    def down(self, status: Status, addresses: list[str]) -> str:
+        """What came of these deaths so far, and what starts something there again, if that is to come."""
+        gone = self.gone()
+        ends = [f"nothing runs at {each} until: {gone[each]}" if each in gone else BACK for each in addresses]
+        return "; ".join(dict.fromkeys([*(came_of(status, each) for each in addresses), *ends]))
+
+
+def answered(region: Region, status: Status) -> str:
+    """How many addresses an answer for the first endpoint has. Our server draws them where their weights differ.
+
+    What was launched beside the listed addresses weighs little at first, and the status doesn't say how much by now.
+    """
+    addresses = (status.endpoints[0].addresses or ()) if status.endpoints else ()
+    targets = region.pool(region.endpoints[0].pool).targets
+    weighs = {target.address: target.counts for target in targets}
+    count, others = len(addresses), any(each not in weighs for each in addresses)
+    if region.dns.provider == "embedded" and count > 1 and (others or len(set(weighs.values())) > 1):
+        of = f" of {count}" if count > DRAWN_MOST else ""
+        return f"up to {number(min(count, DRAWN_MOST))}{of} addresses, drawn by weight"
+    return "one address" if count == 1 else f"{number(count)} addresses"
 
 
 def address_of(name: str) -> str:
