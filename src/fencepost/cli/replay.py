@@ -126,7 +126,7 @@ def replay(
         return recovery(found, options, json)
     if asked.ablate:
         return _ablate(found, options, files, json)
-    return _one(found, options, files, json)
+    return _one(found, scenario, options, files, json)
 
 
 def _check_outage(scenario: "Scenario", options: "Options", asked: Asked) -> None:
@@ -182,10 +182,9 @@ def spell(text: str) -> int:
     return sum(duration_ns(part) for part in parts)
 
 
-def _one(scenario: "Scenario", options: "Options", files: Files, json: bool) -> int:
+def _one(scenario: "Scenario", named: str, options: "Options", files: Files, json: bool) -> int:
     from msgspec import structs
 
-    from fencepost.incident.replay.guards import Guard
     from fencepost.incident.replay.run import replay as run
     from fencepost.incident.replay.show.document import document
     from fencepost.incident.replay.show.terminal import terminal_text
@@ -197,9 +196,8 @@ def _one(scenario: "Scenario", options: "Options", files: Files, json: bool) -> 
         say(json_text.dumps(document(outcome)))
         return 0
     unicode = "utf" in (sys.stdout.encoding or "").lower()
-    say(terminal_text(outcome, width=width(sys.stdout), unicode=unicode, colour=coloured(sys.stdout)))
-    if Guard.VELOCITY in options.guards:
-        say("velocity: no decider for zones of balancers ships yet; the limits of every removal stand in its place.")
+    wide, colour = width(sys.stdout), coloured(sys.stdout)
+    say(terminal_text(outcome, width=wide, unicode=unicode, colour=colour, named=named))
     return 0
 
 
@@ -248,14 +246,21 @@ def _beside(outcome: "Outcome") -> list[tuple[str, "Outcome"]]:
 def _values(scenario: "Scenario", json: bool) -> int:
     import msgspec
 
+    from fencepost.incident.replay.scenario import Kind
     from fencepost.incident.replay.show.naming import known
 
     rows = known(scenario)
     if json:
-        say(json_text.dumps({"schema": "fencepost.replay-values/1", "values": msgspec.to_builtins(rows)}))
+        told = {"values": msgspec.to_builtins(rows), "sources": dict(sorted(scenario.sources.items()))}
+        say(json_text.dumps({"schema": "fencepost.replay-values/1", **told}))
         return 0
-    cells = [("VALUE", "", "KIND", "SOURCE"), *((each.name, each.shown, each.kind.value, each.source) for each in rows)]
-    say("\n".join(table(cells, "", columns=width(sys.stdout), last=24)))
+    kinds = list(Kind)
+    rows = tuple(sorted(rows, key=lambda each: kinds.index(each.kind)))
+    cells = [("VALUE", "", "KIND", "SOURCE")]
+    cells += [(each.name, each.shown, each.kind.value, each.source_key) for each in rows]
+    say("\n".join(table(cells, "", columns=width(sys.stdout))))
+    cited = {each.source_key: each.source for each in rows}
+    say("\n" + "\n".join(table([("SOURCE", ""), *cited.items()], "", columns=width(sys.stdout), last=24)))
     return 0
 
 
@@ -263,7 +268,7 @@ def _ablate(scenario: "Scenario", options: "Options", files: Files, json: bool) 
     import msgspec
     from msgspec import structs
 
-    from fencepost.incident.replay.ablation import HOSTS, ablation
+    from fencepost.incident.replay.ablation import HOSTS, ablation, rows_to_try
     from fencepost.incident.replay.run import replay as run
     from fencepost.incident.replay.show.naming import outage_s
 
@@ -271,8 +276,8 @@ def _ablate(scenario: "Scenario", options: "Options", files: Files, json: bool) 
     length = options.outage_s or outage_s(scenario)
     if length is None:
         raise Misconfigured("this scenario says of no outage how long it was", where=scenario.name, hint="--dns-outage")
-    told = Progress()
-    rows = ablation(scenario, options, length, lambda name: told.say(lambda: f"{name} is done"))
+    told, tries = Progress(), len(rows_to_try())
+    rows = ablation(scenario, options, length, lambda done: told.say(lambda: f"{done} of {tries} runs"))
     if files != NOWHERE:
         _write(run(scenario, options), files, rows)
     if json:
@@ -282,7 +287,9 @@ def _ablate(scenario: "Scenario", options: "Options", files: Files, json: bool) 
     for row in rows:
         counted = (f"{amount:.0f}" for amount in (row.leases_missing, row.launches_failing, row.capacity_out))
         cells.append((row.name, "emptied" if row.emptied else "kept", *counted))
-    say(f"The same outage of {length // 3600}h{length % 3600 // 60:02d}m for all · {options.hosts:,} hosts · minutes")
+    enough = " (enough: rates scale with them)" if options.hosts == HOSTS else ""
+    outage = f"{length // 3600}h{length % 3600 // 60:02d}m"
+    say(f"The same outage of {outage} for all · {options.hosts:,} hosts{enough} · minutes")
     say("\n".join(table(cells, "", right=(2, 3, 4))))
     say("ENDPOINT: what these guards' own DNS writers make of it; where it is kept there would have been no outage.")
     return 0

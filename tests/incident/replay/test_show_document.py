@@ -71,3 +71,11 @@ def test_every_value_has_its_source() -> None:
     assert {each["kind"] for each in said["values"]} == {"published", "estimate", "calibrated"}
     assert all(each["source"] in said["sources"] for group in ("values", "events") for each in said[group])
     assert [each["name"] for each in said["values"]] == sorted(each["name"] for each in said["values"])
+
+
+def test_what_stands_in_for_a_decider_is_noted() -> None:
+    """The limits of every removal stand where a decider for zones of balancers would; as it was there was neither."""
+    assert document(as_it_was())["notes"] == ()
+    velocity, throttles = document(guarded())["notes"]
+    assert velocity.startswith("velocity: no decider for zones of balancers ships yet")
+    assert throttles.startswith("unwinding throttles: nobody set a throttle")

@@ -87,6 +87,12 @@ def test_it_says_whose_the_calibrated_values_are() -> None:
     assert len(badges) == told + 3
 
 
+def test_what_stands_in_for_a_decider_is_said() -> None:
+    """With the letter of the run that it is true of."""
+    assert "<p><b>B</b> velocity: no decider for zones of balancers ships yet;" in PAGE
+    assert 'class="remarks"' not in page(RUNS[:1])
+
+
 def test_lengths_by_script_are_marked() -> None:
     """October 2025: two phases end by hand at the published hour."""
     assert PAGE.count("50 min =</span>") == 1
@@ -262,6 +268,12 @@ def test_it_fits_its_window(tab: chromium.Tab, file: Path, width: int) -> None:
       && [...each.childNodes].some((node) => node.nodeType === 3 && node.textContent.trim())
       && parseFloat(getComputedStyle(each).fontSize) < 11).map((each) => each.className)""")
     assert small == []
+    letters = tab.run("""[...document.querySelectorAll(".length .letter")].filter((each) => each.offsetParent)
+      .map((each) => each.textContent.trim())""")
+    assert set(letters) == (set("AB") if width < 600 else set())
+    cut = tab.run("""[...document.querySelectorAll(".row .who")].filter((each) => each.offsetParent
+      && each.scrollWidth > each.clientWidth).map((each) => each.textContent)""")
+    assert width < 1280 or cut == []
     if width < 600:
         heights = tab.run('[...document.querySelectorAll("button, #time")].map((each) => each.offsetHeight)')
         assert min(heights) >= 30

@@ -10,7 +10,9 @@ from outcomes import HOUR, as_it_was, guarded, made_up
 from fencepost.incident.replay.guards import Guard
 from fencepost.incident.replay.options import Options
 from fencepost.incident.replay.outcome import Outcome
-from fencepost.incident.replay.show.naming import called
+from fencepost.incident.replay.run import replay
+from fencepost.incident.replay.scenario_file import find_scenario
+from fencepost.incident.replay.show.naming import brief, called
 from fencepost.incident.replay.show.terminal import terminal_text
 
 STORY = """\
@@ -26,7 +28,7 @@ A made-up evening as it was · 1,000 hosts · seed 1 · 0.5 s CPU       █ both
 who depends on it, and was down
  Shop                ███████████████████████████████████████████▀▀▀▀▀▀▀▀▶       3h35       2h30
 =  ended by a person at the published hour, so equal by script; the rest emerges
-6 values and hours published, 0 estimates, 2 calibrated to fit: replay --values lists each
+6 values and hours published, 2 calibrated to fit: replay made-up --values lists each
 Try  --guards production   or   --guards production --dns-outage 30m   or   --ablate"""
 
 
@@ -66,7 +68,7 @@ def test_colour_adds_nothing_that_words_lack() -> None:
 
 def test_only_ends_by_hand_are_equal_by_script() -> None:
     """October 2025: the endpoint's two phases end when people act; the storm, the backlog and the rest emerge."""
-    rows = {line[1:21].strip(): line for line in shown(as_it_was()).splitlines()}
+    rows = {line[1:25].strip(): line for line in shown(as_it_was()).splitlines()}
     marked = {name for name in rows if rows[name].endswith(" =")}
     assert {"endpoint gone", "repaired by hand"} <= marked
     assert not {"lease storm", "network backlog", "unwinding throttles"} & marked
@@ -82,6 +84,35 @@ def test_a_phase_that_never_was_or_never_ended_is_said_to() -> None:
     assert rows[4].endswith("none")
 
 
+def test_nothing_is_said_of_reports_where_nothing_was_reported() -> None:
+    """A made-up scenario has no published hour: no legend, no empty column, and the hint names the scenario."""
+    text = shown(replay(find_scenario("database-away"), Options(hosts=200)))
+    assert "reported" not in text
+    assert "published" not in text
+    assert "▀" not in text.translate(str.maketrans("", "", "▁▂▃▄▅▆▇█"))
+    assert "17 estimates, 45 calibrated to fit: replay database-away --values lists each" in text
+    assert "=  ended by a person at the hour that the scenario gives" in text
+    assert " Writers to the store █" in text
+    named = terminal_text(made_up(), width=100, unicode=True, colour=False, named="mine.toml")
+    assert "replay mine.toml --values lists each" in named
+
+
+def test_names_are_whole_where_there_is_room() -> None:
+    """Up to 24 letters; the column is no wider than its longest name wants."""
+    assert " Global tables' replicas █" in shown(as_it_was())
+
+
+def test_a_phase_without_its_trouble_is_none_or_explained() -> None:
+    """October 2025 with the lease clock: no lease is lost, so there is no storm, whatever the number of hosts."""
+    text = shown(guarded())
+    rows = {line[1:25].strip(): line for line in text.splitlines()}
+    assert rows["lease storm"].endswith("none")
+    assert rows["network backlog"].endswith("none")
+    assert "unwinding throttles: nobody set a throttle;" in text
+    assert "velocity: no decider for zones" in text
+    assert "nobody set a throttle" not in shown(as_it_was())
+
+
 @pytest.mark.parametrize(
     ("options", "name"),
     [
@@ -95,3 +126,19 @@ def test_a_phase_that_never_was_or_never_ended_is_said_to() -> None:
 def test_a_run_is_called_after_its_options(options: Options, name: str) -> None:
     """So that two outputs can't be mixed up."""
     assert called(options) == name
+
+
+@pytest.mark.parametrize(
+    ("options", "name"),
+    [
+        (Options(), "as it was"),
+        (Options(operators=False), "as it was, nobody acts"),
+        (Options(guards=frozenset(Guard), outage_s=9420), "every guard"),
+        (Options(guards=frozenset(Guard) - {Guard.FENCE}, outage_s=9420), "all but fence"),
+        (Options(guards=frozenset({Guard.ADMISSION, Guard.NETWORK_THROTTLE})), "admission + network-throttle"),
+        (Options(guards=frozenset({Guard.ADMISSION, Guard.NETWORK_THROTTLE, Guard.READINESS})), "3 guards"),
+    ],
+)
+def test_a_short_name_fits_beside_a_bar(options: Options, name: str) -> None:
+    """Its letter leads to the whole one."""
+    assert brief(options) == name

@@ -54,15 +54,18 @@ def rows_to_try() -> list[tuple[str, Guards]]:
 
 
 def ablation(
-    scenario: Scenario, options: Options, outage_s: int, told: Callable[[str], None] = lambda _: None
+    scenario: Scenario, options: Options, outage_s: int, told: Callable[[int], None] = lambda _: None
 ) -> list[Row]:
-    """Every set of guards, in order of worth: what leaves least that is wrong first. On as many cores as there are."""
+    """Every set of guards, in order of worth: what leaves least that is wrong first. On as many cores as there are.
+
+    ``told``: how many are done.
+    """
     tries = rows_to_try()
     jobs = [(scenario, name, structs.replace(options, guards=guards, outage_s=outage_s)) for name, guards in tries]
     found = []
     for row in in_parallel(_row, jobs):
         found.append(row)
-        told(row.name)
+        told(len(found))
     return sorted(found, key=lambda row: (row.own, row.forced, tries.index((row.name, row.guards))))
 
 

@@ -111,12 +111,18 @@ class Dependent(Struct, frozen=True, gc=False):
 
 
 class Phase(Struct, frozen=True, gc=False):
-    """A stretch between two events or acts, as a reader would draw it."""
+    """A stretch between two events or acts, as a reader would draw it.
+
+    ``trouble``: what it is about, an event or act. Where that never happened there was no such phase or, if
+    ``otherwise`` is given, these words say what there was instead.
+    """
 
     name: str
     words: str
     begins: str
     ends: str
+    trouble: str = ""
+    otherwise: str = ""
 
 
 class Scenario(Struct, frozen=True):

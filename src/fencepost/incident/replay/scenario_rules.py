@@ -46,6 +46,8 @@ class Rules:
         """A phase, between moments that there are."""
         for key, name in (("begins", raw.begins), ("ends", raw.ends)):
             self._moment((*path, key), name)
+        if raw.trouble:
+            self._moment((*path, "trouble"), raw.trouble)
         return raw
 
     def dependent(self, path: Path, raw: RawDependent, names: Sequence[str]) -> Dependent:

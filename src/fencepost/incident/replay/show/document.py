@@ -15,6 +15,7 @@ from fencepost.incident.replay.scenario import Tick
 from fencepost.incident.replay.show.hours import Hours
 from fencepost.incident.replay.show.naming import called, moments
 from fencepost.incident.replay.show.phases import Span, emergent, length_s, stretches
+from fencepost.incident.replay.show.remarks import remarks
 
 SCHEMA: Literal["fencepost.replay/1"] = "fencepost.replay/1"
 KindName = Literal["published", "estimate", "calibrated"]
@@ -102,7 +103,7 @@ class ValueEntry(msgspec.Struct, frozen=True):
 
 
 class ReplayDocument(msgspec.Struct, frozen=True, rename={"schema_name": "schema"}):
-    """The whole. ``sources`` spells out each source by its name."""
+    """The whole. ``sources`` spells out each source by its name; ``notes``: what else has to be known of this run."""
 
     schema_name: Literal["fencepost.replay/1"]
     scenario: str
@@ -117,6 +118,7 @@ class ReplayDocument(msgspec.Struct, frozen=True, rename={"schema_name": "schema
     dependents: tuple[DependentEntry, ...]
     values: tuple[ValueEntry, ...]
     sources: dict[str, str]
+    notes: tuple[str, ...]
 
 
 def document(outcome: Outcome) -> dict[str, Any]:
@@ -145,6 +147,7 @@ def document(outcome: Outcome) -> dict[str, Any]:
             for name, value in sorted(scenario.values.items())
         ),
         dict(sorted(scenario.sources.items())),
+        remarks(outcome),
     )
     plain: dict[str, Any] = msgspec.to_builtins(whole)
     return plain

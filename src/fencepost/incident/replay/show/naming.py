@@ -6,22 +6,28 @@ from msgspec import Struct
 
 from fencepost.incident.replay.guards import PRODUCTION, Guard
 from fencepost.incident.replay.options import Options
-from fencepost.incident.replay.scenario import Act, Event, Kind, Scenario
+from fencepost.incident.replay.scenario import Act, Dependent, Event, Kind, Scenario, Value
 from fencepost.incident.replay.show.hours import Hours, amount, option
 
 GIVEN = "restore-store"
 """The deed that ends the outage."""
+BRIEF = 32
+"""Letters that fit beside a bar."""
 FEW = 3
 """So many guards are named one by one."""
 
 
 class Known(Struct, frozen=True, gc=False):
-    """One thing that the scenario says: a value, or the hour of an act or event. ``source`` is spelt out."""
+    """One thing that the scenario says: a value, or the hour of an act or event.
+
+    ``source`` is spelt out; ``source_key`` is its short name in the scenario.
+    """
 
     name: str
     shown: str
     kind: Kind
     source: str
+    source_key: str
 
 
 def called(options: Options) -> str:
@@ -32,6 +38,18 @@ def called(options: Options) -> str:
     if options.outage_s is not None:
         parts.append(f"an outage of {option(options.outage_s)} forced")
     return ", ".join(parts)
+
+
+def brief(options: Options) -> str:
+    """The same in so few letters that it fits beside a bar; the letter of the run says the rest."""
+    chosen = [guard.value for guard in Guard if guard in options.guards]
+    missing = [guard.value for guard in Guard if guard not in options.guards]
+    if not chosen:
+        return "as it was" if options.operators else "as it was, nobody acts"
+    if not missing:
+        return "every guard"
+    name = " + ".join(chosen) if len(chosen) <= FEW else f"all but {' and '.join(missing)}"
+    return name if len(name) <= BRIEF else f"{len(chosen)} guards"
 
 
 def _guards(options: Options) -> str:
@@ -49,15 +67,19 @@ def _guards(options: Options) -> str:
 def known(scenario: Scenario) -> tuple[Known, ...]:
     """All values in the file's order, then the reported hours of acts, events and dependents."""
     hours = Hours(scenario)
-    found = [Known(name, amount(value, hours), value.kind, value.source) for name, value in scenario.values.items()]
+    spelt = scenario.sources
+
+    def one(name: str, shown: str, each: Value | Act | Event | Dependent) -> Known:
+        return Known(name, shown, each.kind, spelt.get(each.source, each.source), each.source)
+
+    found = [one(name, amount(value, hours), value) for name, value in scenario.values.items()]
     for each in moments(scenario):
         shown = "a rule" if each.reported is None else hours.at(each.reported)
-        found.append(Known(each.name, shown, each.kind, each.source))
+        found.append(one(each.name, shown, each))
     for service in scenario.dependents:
         spans = ", ".join(f"{hours.at(begins)}–{hours.later(ends)}" for begins, ends in service.reported)
-        found.append(Known(service.name, spans or "a rule", service.kind, service.source))
-    spelt = scenario.sources
-    return tuple(Known(each.name, each.shown, each.kind, spelt.get(each.source, each.source)) for each in found)
+        found.append(one(service.name, spans or "a rule", service))
+    return tuple(found)
 
 
 def moments(scenario: Scenario) -> list[Act | Event]:

@@ -20,7 +20,8 @@ from fencepost.incident.replay.show.beliefs import Part, at, beliefs
 from fencepost.incident.replay.show.charts import Chart, charts
 from fencepost.incident.replay.show.hours import Hours
 from fencepost.incident.replay.show.naming import whose
-from fencepost.incident.replay.show.plots import Plots
+from fencepost.incident.replay.show.plots import LETTERS, Plots
+from fencepost.incident.replay.show.remarks import remarks
 from fencepost.incident.replay.show.rows import condition_rows, dependent_rows, phase_rows
 from fencepost.incident.replay.show.tables import ablation_table, figures_table, hours_table, values_table
 
@@ -47,6 +48,7 @@ def page(outcomes: Sequence[tuple[str, Outcome]], ablation: Sequence["AblationRo
     body = [
         _head(first.scenario, runs),
         figures_table(runs),
+        _remarks(runs),
         _stage(Plots(runs), drawn, parts, chosen),
         ablation_table(ablation) if ablation else "",
         hours_table(first),
@@ -89,6 +91,16 @@ def _head(scenario: Scenario, runs: Sequence[tuple[str, Outcome]]) -> str:
         f"What was reported is hollow; what came out here is filled. {claim[:1].upper()}{claim[1:]}: trust the order "
         f"of things, and on which side of a threshold they fall; don’t trust single minutes.</p></header>"
     )
+
+
+def _remarks(runs: Sequence[tuple[str, Outcome]]) -> str:
+    """What has to be known of the runs, each said once, with the letters of those that it is true of."""
+    said: dict[str, str] = {}
+    for letter, (_, outcome) in zip(LETTERS, runs, strict=False):
+        for each in remarks(outcome):
+            said[each] = said.get(each, "") + letter
+    lines = (f"<p><b>{', '.join(letters)}</b> {escape(each)}.</p>" for each, letters in said.items())
+    return f'<aside class="remarks">{"".join(lines)}</aside>' if said else ""
 
 
 def _stage(plots: Plots, drawn: Sequence[Chart], parts: Sequence[Part], chosen: Tick) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from fencepost.incident.replay.outcome import Outcome
-from fencepost.incident.replay.scenario import Act, Event, Scenario, Tick
+from fencepost.incident.replay.scenario import Act, Event, Phase, Scenario, Tick
 from fencepost.incident.replay.show.naming import GIVEN, moments
 
 Span = tuple[Tick, Tick | None]
@@ -35,7 +35,7 @@ def stretches(outcome: Outcome) -> tuple[Stretch, ...]:
         begins, ends = hours[phase.begins], hours[phase.ends]
         reported = None if begins is None or ends is None else (begins, ends)
         later = [name for each in scenario.phases[index + 1 :] for name in (each.begins, each.ends)]
-        begun = happened.get(phase.begins)
+        begun = None if none_of(outcome, phase) and not phase.otherwise else happened.get(phase.begins)
         simulated = None
         if begun is not None:
             ended = happened.get(phase.ends)
@@ -45,6 +45,11 @@ def stretches(outcome: Outcome) -> tuple[Stretch, ...]:
                 simulated = (begun, ended)
         found.append(Stretch(phase.name, phase.words, reported, simulated, by_script(outcome, phase.ends)))
     return tuple(found)
+
+
+def none_of(outcome: Outcome, phase: Phase) -> bool:
+    """Whether what a phase is about never happened."""
+    return bool(phase.trouble) and phase.trouble not in outcome.happened
 
 
 def by_script(outcome: Outcome, name: str) -> bool:

@@ -11,6 +11,7 @@ from fencepost.incident.replay.show.charts import DASHES, Chart
 from fencepost.incident.replay.show.drawing import GRID, LEADER, MUTED, REPORTED, Frame, Line, Shape
 from fencepost.incident.replay.show.hours import HOUR, Hours
 from fencepost.incident.replay.show.lane import LEVEL, LEVELS, marks
+from fencepost.incident.replay.show.naming import brief, called
 from fencepost.incident.replay.show.notes import noted
 from fencepost.incident.replay.show.places import beside
 from fencepost.incident.replay.show.rows import BAR, LANE, Lane, Row, Runs, row_shapes
@@ -144,18 +145,23 @@ class Plots:
         spans = [(begun, self.lasts_s if ended is None else ended) for begun, ended in lane.spans]
         label = beside(spans, self.frame, LETTER * (len(lane.when) + len(lane.lasted) + 3))
         when = f'<span class="when">{escape(lane.when)} · </span>' if lane.when else ""
-        css = "inside" if label.inside else label.anchor
+        css = f"inside on-{lane.ink}" if label.inside else label.anchor
         hollow = " of-hollow" if lane.ink == REPORTED else ""
+        letter = "" if lane.ink == REPORTED else f'<b class="letter">{self._letter(lane.ink)} </b>'
         top = at * LANE + (LANE - BAR) / 2
         return (
             f'<span class="length {css}{hollow}{"" if lane.spans else " none"}" data-t="{number(label.at)}" '
-            f'style="{self.left(label.at)};top:{number(top)}px" aria-hidden="true">{when}{escape(lane.lasted)}</span>'
+            f'style="{self.left(label.at)};top:{number(top)}px" aria-hidden="true">{letter}{when}'
+            f"{escape(lane.lasted)}</span>"
         )
 
     def _named(self, lane: Lane) -> str:
         if lane.ink == REPORTED:
             return "reported"
-        return f"<b>{self._letter(lane.ink)}</b> {escape(lane.who.removeprefix('with '))}"
+        name, outcome = self.runs[int(lane.ink.removeprefix("run"))]
+        options = outcome.options
+        shown = brief(options) if name == called(options) else name.removeprefix("with ")
+        return f"<b>{self._letter(lane.ink)}</b> {escape(shown)}"
 
     @staticmethod
     def _letter(ink: str) -> str:

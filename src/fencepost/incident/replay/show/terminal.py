@@ -6,6 +6,7 @@ three characters. ``=`` stands behind a length that is equal because the script 
 
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
+from textwrap import wrap
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,12 +17,17 @@ from fencepost.incident.replay.scenario import Cause, Kind, Tick
 from fencepost.incident.replay.show.hours import Hours, count, option, percent, short
 from fencepost.incident.replay.show.naming import called, counted, outage_s
 from fencepost.incident.replay.show.phases import Span, axis, length_s, stretches
+from fencepost.incident.replay.show.remarks import remarks
 
+USUAL = "aws-2025-10-19"
+"""The scenario that is replayed where none is named."""
 WIDTH = 100
 """No wider, even where there is room: a line that is longer isn't read better."""
 NARROW = 72
 """Below that lengths stand on a line of their own."""
 LABEL = 20
+NAME = 24
+"""Letters of the longest name that is shown whole; the column is as wide as the longest, at least as :data:`LABEL`."""
 NUMBERS = 27
 _ASCII = str.maketrans({"█": "#", "▀": "^", "▄": "_", "·": "-", "–": "-", "×": "x", "▶": ">", "…": "~"})
 _LEVELS = "▁▂▃▄▅▆▇█"
@@ -36,7 +42,13 @@ class _Sheet:
         self.outcome, self.unicode, self.colour = outcome, unicode, colour
         self.width = min(width, WIDTH)
         self.narrow = self.width < NARROW
-        self.cells = max(10, self.width - 2 if self.narrow else self.width - 1 - LABEL - NUMBERS)
+        parts = stretches(outcome)
+        told = outcome.scenario.dependents
+        names = [*(each.words for each in parts), *(each.title for each in told)]
+        self.label = max(LABEL, min(NAME, max(map(len, names), default=0)) + 1)
+        self.reported = any(each.reported for each in parts) or any(each.reported for each in told)
+        """Of a made-up scenario nothing is reported; nothing of its bars is then told apart."""
+        self.cells = max(10, self.width - 2 if self.narrow else self.width - 1 - self.label - NUMBERS)
         self.begins, self.ends = axis([outcome])
         self.hours = Hours(outcome.scenario)
 
@@ -55,7 +67,8 @@ class _Sheet:
         return cells
 
     def bar(self, reported: Sequence[Span], simulated: Sequence[Span]) -> str:
-        ours, theirs = self.covered(simulated), self.covered(reported)
+        ours = self.covered(simulated)
+        theirs = self.covered(reported) if self.reported else ours
         text = "".join(" ▀▄█"[(at in theirs) + 2 * (at in ours)] for at in range(self.cells))
         beyond = any(ended is None or ended > self.ends for _, ended in (*reported, *simulated))
         return text[:-1] + "▶" if beyond and text[-1] != " " else text
@@ -74,16 +87,19 @@ class _Sheet:
         """One line of the sheet; two where it is narrow."""
         if self.narrow:
             return [f" {self.styled(f'{label}  {numbers.strip()}', style)}", f" {drawn.rstrip()}"]
-        return [f" {label:<{LABEL}}{drawn}{numbers}".rstrip()]
+        return [f" {label:<{self.label}}{drawn}{numbers}".rstrip()]
 
     def styled(self, text: str, style: str) -> str:
         return f"\x1b[{_STYLES[style]}m{text}\x1b[0m" if self.colour and style and text else text
 
 
-def terminal_text(outcome: Outcome, *, width: int, unicode: bool, colour: bool) -> str:
-    """The whole answer: at most 100 columns, ASCII unless ``unicode``, with our own styles if ``colour``."""
+def terminal_text(outcome: Outcome, *, width: int, unicode: bool, colour: bool, named: str = "") -> str:
+    """The whole answer: at most 100 columns, ASCII unless ``unicode``, with our own styles if ``colour``.
+
+    ``named``: how the scenario was asked for, if not by its name.
+    """
     sheet = _Sheet(outcome, width, unicode, colour)
-    lines = [*_head(sheet), *_phases(sheet), *_sparks(sheet), *_dependents(sheet), *_last(sheet)]
+    lines = [*_head(sheet), *_phases(sheet), *_sparks(sheet), *_dependents(sheet), *_last(sheet, named)]
     text = "\n".join(lines)
     return text if unicode else text.translate(_ASCII)
 
@@ -93,14 +109,14 @@ def _head(sheet: _Sheet) -> list[str]:
     cpu_s = outcome.figures.get("cpu_s") or 0.0
     title = f"{outcome.scenario.title} {called(outcome.options)}"
     about = f" · {outcome.options.hosts:,} hosts · seed {outcome.options.seed} · {cpu_s:.1f} s CPU"
-    legend = "█ both  ▀ reported  ▄ simulated"
+    legend = "█ both  ▀ reported  ▄ simulated" if sheet.reported else ""
     room = sheet.width - len(title) - len(about) - len(legend)
     shown = sheet.styled(title, "bold") + about
     if room >= 2:
-        return [shown + " " * room + legend]
+        return [(shown + " " * room + legend).rstrip()]
     fits = len(title) + len(about) <= sheet.width
     rows = [shown] if fits else [sheet.styled(title, "bold"), about.removeprefix(" · ")]
-    return [*rows, legend if sheet.narrow else legend.rjust(sheet.width)]
+    return [*rows, *([legend if sheet.narrow else legend.rjust(sheet.width)] if legend else [])]
 
 
 def _phases(sheet: _Sheet) -> list[str]:
@@ -109,7 +125,8 @@ def _phases(sheet: _Sheet) -> list[str]:
     if sheet.narrow:
         lines = [" " + sheet.styled(scale, "dim")]
     else:
-        lines = [" " * (LABEL + 1) + sheet.styled(scale, "dim") + f"{'reported':>11}{'simulated':>11}"]
+        heads = f"{'reported':>11}{'simulated':>11}" if sheet.reported else f"{'simulated':>13}"
+        lines = [" " * (sheet.label + 1) + sheet.styled(scale, "dim") + heads]
     for each in stretches(sheet.outcome):
         reported = [] if each.reported is None else [each.reported]
         simulated = [] if each.simulated is None else [each.simulated]
@@ -126,7 +143,14 @@ def _numbers(sheet: _Sheet, reported: Span | None, simulated: Span | None, by_sc
     if simulated is not None and simulated[1] is None:
         right = f">{right}"
     mark = " =" if by_script and ours is not None else ""
-    return f"reported {left}  simulated {right}{mark}" if sheet.narrow else f"{left:>11}{right:>11}{mark}"
+    return _columns(sheet, left, right, mark)
+
+
+def _columns(sheet: _Sheet, left: str, right: str, mark: str) -> str:
+    """The lengths of a row; without what was reported where nothing was."""
+    if sheet.narrow:
+        return f"reported {left}  simulated {right}{mark}" if sheet.reported else f"{right}{mark}"
+    return f"{left:>11}{right:>11}{mark}" if sheet.reported else f"{right:>13}{mark}"
 
 
 def _sparks(sheet: _Sheet) -> list[str]:
@@ -165,13 +189,13 @@ def _dependents(sheet: _Sheet) -> list[str]:
         more = ">" if any(ended is None for _, ended in down) else ""
         left, right = short(theirs) if each.reported else "-", f"{more}{short(ours)}" if down else "none"
         hand = " =" if down and _ended_by_hand(outcome, each.name) else ""
-        numbers = f"reported {left}  simulated {right}{hand}" if sheet.narrow else f"{left:>11}{right:>11}{hand}"
+        numbers = _columns(sheet, left, right, hand)
         lines += sheet.row(_short(each.title), sheet.bar(each.reported, down), numbers)
     return [sheet.styled("who depends on it, and was down", "dim"), *lines]
 
 
 def _short(title: str) -> str:
-    return title if len(title) < LABEL else f"{title[: LABEL - 2]}…"
+    return title if len(title) <= NAME else f"{title[: NAME - 1]}…"
 
 
 def _ended_by_hand(outcome: Outcome, name: str) -> bool:
@@ -180,16 +204,38 @@ def _ended_by_hand(outcome: Outcome, name: str) -> bool:
     return bool(rules) and all(down.by_hand for down in rules)
 
 
-def _last(sheet: _Sheet) -> list[str]:
+def _last(sheet: _Sheet, named: str) -> list[str]:
     outcome = sheet.outcome
+    if not sheet.reported:
+        script = "=  ended by a person at the hour that the scenario gives; the rest emerges"
+    else:
+        script = "=  ended by a person at the published hour, so equal by script; the rest emerges"
+    said = [script] if _any_by_script(outcome) else []
+    said += [f"{each}." for each in remarks(outcome)]
+    lines = [
+        part for each in (*said, _known(outcome, named)) for part in wrap(each, sheet.width, break_on_hyphens=False)
+    ]
+    return [*(sheet.styled(line, "dim") for line in lines), _next(outcome)]
+
+
+def _any_by_script(outcome: Outcome) -> bool:
+    """Whether any length is marked."""
+    phases = any(each.by_script and each.simulated is not None for each in stretches(outcome))
+    return phases or any(down and _ended_by_hand(outcome, name) for name, down in outcome.down.items())
+
+
+def _known(outcome: Outcome, named: str) -> str:
+    """How many values of which kind, and where to see them."""
     numbers = counted(outcome.scenario)
     estimates = numbers[Kind.ESTIMATE]
-    known = (
-        f"{numbers[Kind.PUBLISHED]} values and hours published, {estimates} estimate{'s' * (estimates != 1)}, "
-        f"{numbers[Kind.CALIBRATED]} calibrated to fit: replay --values lists each"
+    told = (
+        (numbers[Kind.PUBLISHED], "values and hours published"),
+        (estimates, f"estimate{'s' * (estimates != 1)}"),
+        (numbers[Kind.CALIBRATED], "calibrated to fit"),
     )
-    lines = ["=  ended by a person at the published hour, so equal by script; the rest emerges", known]
-    return [*(sheet.styled(line, "dim") for line in lines), _next(outcome)]
+    kinds = ", ".join(f"{number} {words}" for number, words in told if number)
+    asked = named or outcome.scenario.name
+    return f"{kinds}: replay {'' if asked == USUAL else f'{asked} '}--values lists each"
 
 
 def _next(outcome: Outcome) -> str:
