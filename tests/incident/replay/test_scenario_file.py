@@ -88,6 +88,7 @@ def changed(old: str, new: str, text: str = AWAY) -> tuple[str, int]:
         ('depends_on = ["store"]', 'depends_on = "store"', "write a list of texts"),
         ('name   = "leases-breaking"', 'name   = "store-away"', "the name of another"),
         ('words  = "more than 1 %', 'word   = "more than 1 %', 'did you mean "words"?'),
+        ('trouble = "leases-breaking"', 'trouble = "leases-braking"', 'did you mean "leases-breaking"?'),
         ("[[phase]]", "[[fase]]", 'did you mean "phase"?'),
         ("[[act]]", "[act]", ""),
         ('value = "11:00"', 'value = "24:00"', "no number"),
