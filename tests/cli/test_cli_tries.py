@@ -6,6 +6,7 @@ import pytest
 from msgspec import structs
 
 from fencepost.cli.up_fleet import UpFleet
+from fencepost.cli.up_screen import told
 from fencepost.cli.up_tries import DRAWN_MOST, Tries, answered
 from fencepost.roles.dns_server.weights import ADDRESSES_MAX
 from fencepost.roles.fleet.view import HostSeen, InstanceSeen
@@ -110,6 +111,14 @@ def test_no_restart_is_promised_where_none_comes() -> None:
     lines(tries, status, PIDS)
     both = kills(lines(tries, status, {**down, ONE: None}))[1]
     assert "; started again in about a minute; nothing runs at 127.0.1.1 until: " in both, "each has its own end"
+
+
+def test_the_event_of_a_moved_instance_promises_none_either() -> None:
+    """The drained host stops the old one as told, and the line said "the sample starts it again in about 60 s"."""
+    drained = seen({"a1": "drain"}, [("ready", address) for address in TARGETS if address != "127.0.1.1"]).gone()
+    assert told(0, "target/127.0.1.1", "exited (pid 7)", drained).endswith("exited; its instance was moved or ended")
+    assert told(0, "target/127.0.1.11", "exited (pid 8)", drained).endswith("moved or ended"), "its second address"
+    assert told(0, "target/127.0.1.2", "exited (pid 7)", drained).endswith("starts it again in about 60 s")
 
 
 def test_nothing_is_said_of_a_fleet_that_was_not_read() -> None:

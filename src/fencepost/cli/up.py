@@ -302,7 +302,7 @@ class Run:
         while line := await reader.readline():
             with screen.losing("a line of the supervisor's"):
                 said = json_text.loads(line)
-                screen.line(up_screen.told(said["at"], said["name"], said["text"]))
+                screen.line(up_screen.told(said["at"], said["name"], said["text"], self.fleet.gone()))
             self.fleet.looked = 0.0
             self.news.set()
         self.ended = True
@@ -390,8 +390,7 @@ class Run:
 
         with contextlib.suppress(PortError):
             self.status = await asyncio.to_thread(from_api, self.region, 2_000_000_000)
-        if self.screen.drawn:
-            await asyncio.to_thread(self.fleet.refresh)
+        await asyncio.to_thread(self.fleet.refresh)
 
 
 __all__ = ["Run", "up"]

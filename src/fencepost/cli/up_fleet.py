@@ -108,7 +108,7 @@ class UpFleet:
                 self.look()
 
     def gone(self) -> dict[str, str]:
-        """What would run something at the listed addresses where nothing will by itself, by address.
+        """What would run something at those of the hosts' addresses where nothing will by itself, by address.
 
         One that ended is still there in its instance's row, or that instance waits to be placed and may come back.
         """
@@ -118,10 +118,10 @@ class UpFleet:
         if not hosts or any(each.state == "waiting" for each in left):
             return {}
         there = {each.address for each in left}
-        launches = {host.addresses[0]: (host.name, f"fleet launch {host.pool}") for host in self.hosts}
         return {
-            address: f"resume {name}, then {launch}" if words.get(name) else launch
-            for address, (name, launch) in launches.items()
+            address: (f"resume {host.name}, then " if words.get(host.name) else "") + f"fleet launch {host.pool}"
+            for host in self.hosts
+            for address in host.addresses
             if address not in there
         }
 

@@ -3,7 +3,7 @@
 import re
 import sys
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Protocol
 
 from fencepost.cli.history import event as event_line
@@ -148,13 +148,18 @@ def joined(rows: list[HistoryRow]) -> str:
     return event(rows[0].at, who(rows[0]), text)
 
 
-def told(at: Instant, name: str, text: str) -> str:
-    """A line from the supervisor. ``text`` says how a process ended and when it is started again."""
+def told(at: Instant, name: str, text: str, gone: Collection[str] = ()) -> str:
+    """A line from the supervisor. ``text`` says how a process ended and when it is started again.
+
+    At addresses that are ``gone`` nothing is: an instance was moved away from there, or ended for good.
+    """
     if name.startswith("target/") and text.startswith(("exited", "died")):
         how = text.partition(", back in ")[0].replace("died", "exited")
         how = _PID.sub(lambda found: ")" if found[1] else "", how)
         when = "in 60 s" if ", back in " in text else "in about 60 s"  # a fleet has to notice first
-        return event(at, "target", f"{name.partition('/')[2]} {how}; the sample starts it again {when}")
+        address = name.partition("/")[2]
+        then = "its instance was moved or ended" if address in gone else f"the sample starts it again {when}"
+        return event(at, "target", f"{address} {how}; {then}")
     return event(at, name.replace("/", " "), text)
 
 
