@@ -32,6 +32,7 @@ BENCHES = {
     "probing": "probing 10,000 targets each 10 s",
     "explorer": "the explorer: states a second, bytes a state",
     "admission": "admission: decisions a second, a million renewals, memory; 100,000 hosts at once",
+    "replay": "October 2025 replayed: CPU and memory of 100,000 and a million hosts; the ablation",
     "simulator": "simulated hours: moves and region seconds a CPU second, wake-ups beside SimPy's",
 }
 

@@ -182,4 +182,10 @@ GOALS = (
     Goal("host_manager", "host manager: leases lapsed by that", "host manager: leases lapsed by the crash", 0, ""),
     Goal("simulator", "simulator: moves", "swarm: moves a second", 50_000, "/CPU s", least=True),
     Goal("simulator", "simulator: region", "swarm: region seconds a CPU second", 2_000, "s/CPU s", least=True),
+    Goal("replay", "replay, 100,000 hosts as it was", "100,000 hosts as it was: CPU", 4, "s CPU"),
+    Goal("replay", "the same: memory", "100,000 hosts as it was: peak", 150, "MB"),
+    Goal("replay", "replay, 100,000 hosts, every guard", "100,000 hosts, every guard: CPU", 4, "s CPU"),
+    Goal("replay", "replay, a million hosts as it was", "a million hosts as it was: CPU", 15, "s CPU"),
+    Goal("replay", "the same: memory", "a million hosts as it was: peak", 400, "MB"),
+    Goal("replay", "ablation at 10,000 hosts", "ablation, 10,000 hosts", 30, "s"),
 )

@@ -109,6 +109,7 @@ def replay(
     """
     from fencepost.incident.replay.scenario_file import find_scenario, set_values
 
+    _check_modes(asked, files)
     found = set_values(find_scenario(scenario), dict(_pair(each) for each in set_))
     options = _options(guards, without, dns_outage, hosts, seed)
     _check_outage(found, options, asked)
@@ -127,6 +128,20 @@ def replay(
     if asked.ablate:
         return _ablate(found, options, files, json)
     return _one(found, scenario, options, files, json)
+
+
+def _check_modes(asked: Asked, files: Files) -> None:
+    """One thing at a time: what would be left out without a word is refused."""
+    given = {"--values": asked.values, "--robust": asked.robust is not None, "--trap": asked.trap is not None}
+    given |= {"--map": asked.map, "--ablate": asked.ablate}
+    modes = [flag for flag, is_given in given.items() if is_given]
+    if len(modes) > 1:
+        raise Misconfigured(f"{modes[0]} and {modes[1]} are two answers", where=modes[1], hint="ask one at a time")
+    drawn = files.html or files.png
+    if drawn is not None and modes not in ([], ["--ablate"]):
+        raise Misconfigured(f"{modes[0]} makes no page and no picture", where=str(drawn), hint="leave it out")
+    if files.html is not None and files.html == files.png:
+        raise Misconfigured("page and picture would be one file", where=str(files.html), hint="name two")
 
 
 def _check_outage(scenario: "Scenario", options: "Options", asked: Asked) -> None:
@@ -166,7 +181,11 @@ def _options(guards: str, without: str | None, outage: str | None, hosts: int | 
         chosen = parse_guards(guards)
     except ValueError as error:
         raise Misconfigured(str(error), where="--guards", hint="fencepost replay --help names them") from None
+    if seed < 0:
+        raise Misconfigured(f"{seed} is below 0", where="--seed", hint="0 or more")
     outage_s = None if outage is None else spell(outage) // NS["s"]
+    if outage_s == 0:
+        raise Misconfigured(f'"{outage}" is no time at all', where="--dns-outage", hint="leave it out")
     return Options(hosts or 0, seed, chosen, without is None, outage_s)
 
 
