@@ -27,7 +27,10 @@ async def panel(news: asyncio.Event) -> None:
     async def nothing() -> None:
         pass
 
-    run = types.SimpleNamespace(news=news, ready=True, region=None, draw_panel=lambda *_: None, look=nothing)
+    fleet = types.SimpleNamespace(gone=frozenset)
+    run = types.SimpleNamespace(
+        news=news, ready=True, region=None, draw_panel=lambda *_: None, look=nothing, fleet=fleet
+    )
     screen = types.SimpleNamespace(losing=lambda _: contextlib.nullcontext(), drawn=True)
     await Run.keep_panel(run, screen)  # type: ignore[arg-type]
 
