@@ -30,6 +30,11 @@ def test_half_a_dozen_fleets_keep_every_promise() -> None:
     held(range(6))
 
 
+def test_a_number_that_a_store_put_back_gives_again_is_started_once() -> None:
+    """It had been given to a host, never started there and taken for over, all of which the store has forgotten."""
+    assert simulate(range(297, 298), "fleet").holds
+
+
 @pytest.mark.soak
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("first", range(6, 306, 100))

@@ -36,7 +36,7 @@ class Judge:
         self.hosts: dict[str, SimHost] = {}
         self.managers: dict[str, SimManager] = {}
         self.starts: dict[str, tuple[str, Instant]] = {}
-        self.over: dict[tuple[str, str], None] = {}
+        self.over: dict[tuple[str, str], Instant] = {}
         self.ended: dict[str, None] = {}
         self.acked: dict[str, Token] = {}
         self.owners: dict[tuple[str, str, Token], str] = {}
@@ -143,7 +143,7 @@ class Judge:
         saw, tell = self.walk.watch.saw, self.walk.tell
         was = (before.host, before.id) if before is not None else ("", "")
         if before is not None and before.attempt and before.host and was not in ((row.host, row.id), row.old):
-            self.over[was] = None
+            self.over[was] = self.walk.now
             tell("placement", f"{before.id} is over: {row.why or 'moved'}")
         if row.state == "placed" and (before is None or before.state != "placed" or before.id != row.id):
             saw("placed")
@@ -182,7 +182,7 @@ class Judge:
             # A store put back has forgotten which numbers were given since its copy was made, and gives them again.
             lost = at <= self.restored_at and other != host and id_ not in self.hosts[other].running
             wrong = "" if lost else f"{id_} is started on {host}, and was on {other} before"
-        elif (host, id_) in self.over:
+        elif self.over.get((host, id_), -1) > self.restored_at:  # what was over before that is forgotten with it
             wrong = f"{id_} is started on {host}, where it was taken for over"
         self.check("started_once", wrong)
         ended = name_of(id_)[0] in self.ended
