@@ -38,17 +38,6 @@ def test_the_queue_settles_where_as_much_comes_as_goes() -> None:
     assert max(depths) <= 10
 
 
-def test_who_is_turned_away_is_told_when_to_come() -> None:
-    """As long as half of the queue takes, and a second of spread at least; not all at once (consul #9469)."""
-    admission = LaunchAdmission.of(LaunchSettings(20.0, 100), 0)
-    told = {admission.retry_after(80, "client", client) for client in range(100)}
-    assert min(told) >= 2 * SECOND
-    assert max(told) < 4 * SECOND
-    assert len(told) > 90
-    assert admission.retry_after(80, "client", 3) in told
-    assert admission.copy().retry_after(0) < SECOND
-
-
 @pytest.mark.parametrize(
     ("rate", "bound", "burst", "words"),
     [

@@ -9,11 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
 
-from fencepost.core.admission import Admission, AdmissionSettings, next_renewal, phase
+from fencepost.core.admission import next_renewal, phase
 from fencepost.core.capacity.fleet_store import Change, Claim
 from fencepost.core.capacity.host import Host, HostMemory, HostSettings, Reply, Started, Told
 from fencepost.core.capacity.host_lease import HostLeases
 from fencepost.core.capacity.host_table import HostTable
+from fencepost.core.capacity.launches import BOUND, Gate
 from fencepost.core.capacity.lease_calls import HostsRead, ShardRead, ShardWritten, lease_settings
 from fencepost.core.capacity.messages import Check, Instance, InstanceSet, Newer, Order
 from fencepost.core.capacity.rows import CalibrationRow, HostRow, ShardRow
@@ -179,13 +180,12 @@ def test_etcd_12291_valkey_2651_the_wall_clock_jumps_by_an_hour() -> None:
 
 
 def test_consul_9469_a_thousand_retry_after_a_take_over() -> None:
-    """When each is told to come back is spread over the whole time that the backlog takes."""
-    settings = AdmissionSettings(4, 40 * MILLISECOND, 160 * MILLISECOND, 200 * MILLISECOND, SECOND)
-    admission = Admission(settings, 1000)
-    admission.acquire(np.arange(1000), 0)
-    waits = np.array([admission.retry_after(f"h{number}") for number in range(1000)])
-    counts, _ = np.histogram(waits, bins=10, range=(waits.min(), 2 * waits.min()))
-    assert counts.sum() >= 990
+    """When each launch is told to come back is spread over the time that the backlog takes: the API's own gate."""
+    gate = Gate(0)
+    waits = np.array([gate.wait(1, BOUND, 10.0, (), MINUTE, f"client {number}") for number in range(1000)])
+    assert waits.min() >= BOUND / 10 * SECOND
+    counts, _ = np.histogram(waits, bins=10, range=(BOUND / 10 * SECOND, BOUND / 5 * SECOND))
+    assert counts.sum() == 1000
     assert counts.min() > 60
 
 

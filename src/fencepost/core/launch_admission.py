@@ -2,14 +2,13 @@
 
 A queue that is watched by its delay alone is noticed when it is too late: what is let in now waits behind all of it. So
 what comes in falls with the queue's *depth*, in a straight line from the drain rate at an empty queue to nothing at the
-bound. What is turned away is told when to come back; that it was turned away for lack of pace (a *request limit*) and
-not for lack of room (*capacity*) is for the caller to say.
+bound. When to come back, and that it was turned away for lack of pace (a
+*request limit*) and not for lack of room (*capacity*), is for the caller to say.
 """
 
 import msgspec
 
-from fencepost.core.instant import SECOND, Duration, Instant
-from fencepost.core.jitter import jitter
+from fencepost.core.instant import SECOND, Instant
 
 
 class LaunchSettings(msgspec.Struct, frozen=True, gc=False):
@@ -61,12 +60,3 @@ class LaunchAdmission(msgspec.Struct):
         admitted = min(max(0, wanted), int(self.tokens + 1e-9), room)
         self.tokens -= admitted
         return admitted
-
-    def retry_after(self, depth: int, *what: object) -> Duration:
-        """When one that was turned away may come back: when the queue has drained by half, or the next token is there.
-
-        Plus up to as long again, and at least up to a second: a hash of ``what`` (who asks, which time).
-        """
-        rate = self.settings.rate
-        wait = int(max(max(0, depth) / 2 / rate, max(0.0, 1 - self.tokens) / rate) * SECOND)
-        return wait + jitter(max(wait, SECOND), *what)

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import numpy as np
 import pytest
 from admission_model import settings
 
@@ -163,20 +162,6 @@ def test_a_dropped_host_keeps_its_slot_until_its_call_ends() -> None:
     admission.failed([0], 2)
     assert admission.take(2)[0].tolist() == [2]
     assert admission.counts()["idle"] == 2
-
-
-def test_clients_that_push_are_told_different_times() -> None:
-    """A thousand that ask together come back spread over as long as the backlog takes (consul #9469)."""
-    admission = Admission(settings(4), 1_000)
-    admission.acquire(range(1_000), 0)
-    drain = int(1_000 / 100 * SECOND)
-    told = np.array([admission.retry_after("host", host, 1) for host in range(1_000)])
-    assert told.min() >= drain
-    assert told.max() < 2 * drain
-    counts, _ = np.histogram(told, bins=10, range=(drain, 2 * drain))
-    assert counts.min() > 60
-    assert counts.max() < 140
-    assert admission.retry_after("host", 7, 1) == told[7]
 
 
 def test_a_fleet_grows() -> None:

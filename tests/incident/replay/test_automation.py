@@ -17,7 +17,7 @@ from fencepost.core.zone import Batch, Domain, Live, after
 from fencepost.incident.enactor import FAR_OLDER, TreeEnactor
 from fencepost.incident.messages import DeletePlan, ListPlans, PlanDeleted, PlansListed, PlansRead, Turn, Turned
 from fencepost.incident.replay import automation_fenced
-from fencepost.incident.replay.automation import Automation, automation, emptied_at
+from fencepost.incident.replay.automation import Automation, automation
 from fencepost.incident.replay.automation_as_it_was import Race, Raced, Walker
 from fencepost.incident.replay.automation_time import ENACTORS, REGIONAL, DnsValues, dns_values, orders
 from fencepost.incident.replay.guards import NONE, PRODUCTION, Guard
@@ -85,14 +85,15 @@ def test_an_enactor_that_is_hardly_slower_empties_nothing(times: float) -> None:
 @pytest.mark.parametrize("times", [10, 13, 20, 40, 100])
 def test_from_ten_times_on_it_is_emptied(times: float) -> None:
     """The lower end of the outside estimate is enough, and more only makes it later."""
-    at = [emptied_at(slowed(times), NONE, seed) for seed in range(1, 6)]
+    at = [automation(slowed(times), NONE, seed).empty_at for seed in range(1, 6)]
     assert all(tick is not None and tick >= PUBLISHED - 60 for tick in at)
 
 
 def test_the_knee_lies_between_nine_and_ten() -> None:
     """It is where enactor A comes to the regional endpoint only after the last sweep before its plan is deleted."""
     emptied = {
-        times: sum(emptied_at(slowed(times), NONE, seed) is not None for seed in range(1, 6)) for times in (8, 9, 10)
+        times: sum(automation(slowed(times), NONE, seed).empty_at is not None for seed in range(1, 6))
+        for times in (8, 9, 10)
     }
     assert emptied[8] == 0
     assert emptied[9] <= 2

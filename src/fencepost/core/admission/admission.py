@@ -40,8 +40,7 @@ from fencepost.core.admission.hosts import (
 from fencepost.core.admission.line import Line
 from fencepost.core.admission.second_tries import SecondTries
 from fencepost.core.admission.settings import AdmissionSettings, plain
-from fencepost.core.instant import SECOND, Duration, Instant
-from fencepost.core.jitter import jitter
+from fencepost.core.instant import Duration, Instant
 
 FOREVER = (1 << 63) - 1
 FLIGHTS = 1024
@@ -258,15 +257,6 @@ class Admission:
             due = self._waiting.next_at(self._hosts.tickets)
             found += [] if due is None else [due]
         return found
-
-    def retry_after(self, *what: object) -> Duration:
-        """How long a client that pushes is to wait: what the backlog takes, and up to as long again (at least 1 s).
-
-        The second part is a hash of ``what`` (who asks, which time), so that a thousand that ask together don't come
-        back together.
-        """
-        drain = int(self.backlog / self.rate * SECOND)
-        return drain + jitter(max(drain, SECOND), *what)
 
     # Copies
 

@@ -25,7 +25,6 @@ class AsItWas:
         "_tokens_most",
         "_waits",
         "_workers",
-        "gained",
     )
 
     def __init__(self, leases: Leases, workers: Workers) -> None:
@@ -36,7 +35,6 @@ class AsItWas:
         self._started = np.full(len(leases.held), -1, np.int64)
         self._rate: float | None = None
         self._tokens = self._tokens_most = 0.0
-        self.gained = 0
 
     @property
     def waiting(self) -> float:
@@ -92,7 +90,7 @@ class AsItWas:
             answered = ids[self._started[ids] == came]
             if len(answered):
                 self._started[answered] = -1
-                self.gained += self._leases.grant(answered, now)
+                self._leases.grant(answered, now)
                 self._later(now + self._leases.values.renewal_s, answered)
 
     def _given_up(self, now: Tick) -> Ids:

@@ -52,11 +52,6 @@ def automation(scenario: Scenario, guards: Guards, seed: int) -> Automation:
             return Automation()
 
 
-def emptied_at(scenario: Scenario, guards: Guards, seed: int) -> Tick | None:
-    """When the regional endpoint is emptied; None if it never is."""
-    return automation(scenario, guards, seed).empty_at
-
-
 @lru_cache(256)
 def _raced(values: DnsValues, seed: int, end: Instant, spares: bool) -> Automation:
     begun = time.process_time()

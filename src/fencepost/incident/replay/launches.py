@@ -25,14 +25,14 @@ class LaunchValues(Struct, frozen=True, gc=False):
 class Launches:
     """Wishes by how often they were refused so far. ``offered``, ``admitted`` and ``failing`` are of the last step."""
 
-    __slots__ = ("_asking", "_back", "_step", "admitted", "failing", "given_up", "offered", "values")
+    __slots__ = ("_asking", "_back", "_step", "admitted", "failing", "offered", "values")
 
     def __init__(self, values: LaunchValues, step_s: int) -> None:
         """Nobody waits."""
         self.values, self._step = values, step_s
         tries = values.give_up_s // values.retry_s
         self._back: dict[Tick, NDArray[np.float64]] = {}
-        self.offered = self.admitted = self.failing = self.given_up = 0.0
+        self.offered = self.admitted = self.failing = 0.0
         self._asking = np.zeros(tries + 1)
 
     def wish(self, now: Tick) -> float:
@@ -50,7 +50,6 @@ class Launches:
         self.offered, self.admitted = wishes, min(wishes, admitted)
         self.failing = 1 - self.admitted / wishes if wishes else 0.0
         refused = self._asking * self.failing
-        self.given_up += float(refused[-1])
         if self.failing > 0:
             later = np.zeros(len(refused))
             later[1:] = refused[:-1]

@@ -28,7 +28,7 @@ class PulledLeases:
     that nobody renewed ends. Where the lease clock is on too, the whole manager decides (:mod:`.production_leases`).
     """
 
-    __slots__ = ("_admission", "_back", "_leases", "_service", "_tokens", "_workers", "gained", "sent")
+    __slots__ = ("_admission", "_back", "_leases", "_service", "_tokens", "_workers")
 
     def __init__(self, leases: Leases, workers: Workers) -> None:
         """As many in flight as the workers take at full speed: what a calibration on a quiet day finds."""
@@ -46,8 +46,6 @@ class PulledLeases:
         self._service = settings.service
         self._back: dict[Tick, Ids] = {}
         self._tokens = np.zeros(hosts, np.int64)
-        self.gained = 0
-        self.sent = 0
 
     @property
     def waiting(self) -> float:
@@ -87,7 +85,6 @@ class PulledLeases:
             ids, acquiring = admission.take(at)
             if not len(ids):
                 break
-            self.sent += len(ids)
             self._workers.call(now, ids[acquiring], acquiring[acquiring])
             renewing = ids[~acquiring]
             if not len(renewing) or not self._workers.at_once(len(renewing)):
@@ -124,7 +121,7 @@ class PulledLeases:
         later = next_renewal(self._admission.due(ids), at, period)
         if not held.all():
             later = np.where(held, later, first_renewal(ids, self._tokens[ids], at, period))
-        self.gained += leases.grant(ids, now)
+        leases.grant(ids, now)
         self._admission.renew(ids, later, leases.end[ids] * SECOND)
 
 

@@ -47,7 +47,7 @@ class Batch:
 
 
 class Workers:
-    """The line and the pool at one second. ``spent`` and ``useful`` are worker-seconds so far."""
+    """The line and the pool at one second. ``spent`` is worker-seconds so far."""
 
     __slots__ = ("_busy", "_done", "_ends", "_line", "_old", "_quick", "spent", "values")
 
