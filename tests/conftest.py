@@ -5,7 +5,9 @@
 
 import os
 import signal
+from collections import defaultdict
 
+import pytest
 from hypothesis import settings
 
 settings.register_profile("same", derandomize=True, deadline=None)
@@ -15,3 +17,30 @@ settings.load_profile(os.environ.get("FENCEPOST_HYPOTHESIS", "same"))
 # A shell's background jobs ignore Ctrl-C, and so would every program that a test starts and then interrupts.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+LONGEST = (
+    "system/test_kills.py",
+    "system/test_bad_providers.py",
+    "system/test_sample_fleet.py",
+    "contracts/test_dns_faults.py",
+    "system/test_heals.py",
+    "promises/test_leases.py",
+    "simulator/test_walks.py",
+)
+"""Files of a minute or so. A file's tests stay with one worker: begun last, one of these would run alone at the end."""
+WAITING = ("system",)
+"""Folders whose tests start a region and mostly wait for it. All others mostly compute."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The longest files first; then files that wait beside files that compute, so that neither core stands idle."""
+    files = defaultdict[str, list[pytest.Item]](list)
+    for item in items:
+        files["/".join(item.path.parts[-2:])].append(item)
+    rest = [name for name in files if name not in LONGEST]
+    places = dict.fromkeys(LONGEST, 0.0)
+    for kind in (True, False):
+        alike = [name for name in rest if (name.split("/")[0] in WAITING) is kind]
+        places |= {name: (place + 1) / len(alike) for place, name in enumerate(alike)}
+    ordered = [*(name for name in LONGEST if name in files), *sorted(rest, key=places.__getitem__)]
+    items[:] = [item for name in ordered for item in files[name]]

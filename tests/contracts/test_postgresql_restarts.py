@@ -1,7 +1,9 @@
 """The database server dies and comes back while planners publish: no generation is lost, and none is made twice."""
 
 import asyncio
+import contextlib
 import os
+import resource
 import signal
 import threading
 import time
@@ -12,6 +14,7 @@ from postgresql import Server, postgresql
 from store import plan
 
 from fencepost.adapters.store_postgresql import PostgresqlStore
+from fencepost.adapters.store_waiting import Waiter
 from fencepost.core.instant import SECOND
 from fencepost.core.store import Head
 from fencepost.ports import Unavailable
@@ -123,6 +126,23 @@ def test_no_generation_is_lost_or_doubled_when_the_server_is_restarted_under_its
     assert sum(len(writer.won) for writer in writers) == len(won) >= 4 * ENOUGH
 
 
+async def heard_all(store: PostgresqlStore, waiter: Waiter) -> None:
+    """Wait until the store's thread listens, and all that it told so far is known."""
+    async with asyncio.timeout(20):
+        heard = -1
+        while not store._watch.connected or heard != store._watch.changes:
+            heard = store._watch.changes
+            await waiter.wait(SECOND // 5)
+
+
+def many_files(files: contextlib.ExitStack) -> None:
+    """Open files until the next one has a number above 1,023."""
+    found = 0
+    while found < 1024:
+        found = os.open(os.devnull, os.O_RDONLY)
+        files.callback(os.close, found)
+
+
 def test_a_waiter_is_told_after_the_listening_connection_was_lost() -> None:
     """Notifications sent meanwhile are gone: being lost and being back both count as a change."""
     with postgresql() as server:
@@ -133,8 +153,7 @@ def test_a_waiter_is_told_after_the_listening_connection_was_lost() -> None:
             other = PostgresqlStore.open(server.dsn(database))
             await store.head()
             waiter = store.waiter()
-            for _ in range(3):
-                await waiter.wait(SECOND // 5)
+            await heard_all(store, waiter)
             waiting = asyncio.create_task(waiter.wait(3600 * SECOND))
             await asyncio.sleep(0.05)
             assert not waiting.done()
@@ -147,10 +166,7 @@ def test_a_waiter_is_told_after_the_listening_connection_was_lost() -> None:
                 assert time.monotonic() < deadline
                 await asyncio.wait_for(waiter.wait(3600 * SECOND), 20)
             # Whatever was told before: it listens again, and hears the next change.
-            async with asyncio.timeout(20):
-                while not store._watch.connected:  # noqa: ASYNC110  a thread's flag
-                    await asyncio.sleep(0.02)
-            await waiter.wait(SECOND // 2)
+            await heard_all(store, waiter)
             waiting = asyncio.create_task(waiter.wait(3600 * SECOND))
             await other.put_config(b"two", b"one")
             await asyncio.wait_for(waiting, 20)
@@ -158,3 +174,26 @@ def test_a_waiter_is_told_after_the_listening_connection_was_lost() -> None:
             await other.close()
 
         asyncio.run(go())
+
+
+def test_a_waiter_is_told_in_a_process_with_more_files_than_select_can_take() -> None:
+    """A checker of a thousand targets has descriptors above 1,023, and select(2) takes none of them."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(max(soft, 4096), hard), hard))
+    with postgresql() as server, contextlib.ExitStack() as files:
+        database = server.database()
+
+        async def go() -> None:
+            store = PostgresqlStore.open(server.dsn(database), create=True)
+            other = PostgresqlStore.open(server.dsn(database))
+            many_files(files)
+            waiter = store.waiter()
+            await heard_all(store, waiter)
+            waiting = asyncio.create_task(waiter.wait(3600 * SECOND))
+            await other.put_config(b"one", b"")
+            await asyncio.wait_for(waiting, 20)
+            await store.close()
+            await other.close()
+
+        asyncio.run(go())
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))

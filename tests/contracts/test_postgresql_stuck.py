@@ -255,6 +255,9 @@ def test_one_change_reads_one_row(server: Server) -> None:
         await store.close()
 
     asyncio.run(go())
+    ended = f"SELECT count(*) FROM pg_stat_activity WHERE datname = '{database}'"
+    while server.sql("postgres", ended) != [(0,)]:  # what a session counted is seen when it has ended
+        time.sleep(0.02)
     found = server.sql(
         database,
         "SELECT sum(seq_tup_read + coalesce(idx_tup_fetch, 0)) FROM pg_stat_user_tables"

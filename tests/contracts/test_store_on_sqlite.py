@@ -1,6 +1,7 @@
 """The store's contract, kept by SQLite; and any run of operations ends the same on both."""
 
 import asyncio
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from swaps import SwapsContract
 
 from fencepost.adapters.store_sqlite import SqliteStore
 from fencepost.core.fence import Generation
+from fencepost.core.instant import SECOND
 from fencepost.core.store import Head, Order, Plan
 from fencepost.ports import Enacted, PutBack, Refused, StorePort
 from fencepost.world.reference_store import ReferenceStore
@@ -151,3 +153,24 @@ def test_any_run_of_operations_ends_the_same_as_on_the_reference(
     for old in tmp_path.iterdir():
         old.unlink()
     asyncio.run(agree(tmp_path, operations))
+
+
+def test_a_store_that_is_let_go_leaves_no_file_open_whether_anybody_waited_or_not(tmp_path: Path) -> None:
+    """Each store opened and closed left a descriptor behind, until a long-lived process had none left."""
+
+    async def go(*, waits: bool) -> None:
+        for number in range(3):
+            store = SqliteStore.open(tmp_path / f"{number}.db", create=True)
+            await store.head()
+            if waits:
+                await store.waiter().wait(SECOND // 50)
+            await store.close()
+
+    def others() -> int:
+        names = [os.path.realpath(f"/proc/self/fd/{each}") for each in os.listdir("/proc/self/fd")]
+        return sum("-shm" not in name for name in names)  # one is kept for each store, or its locks would be lost
+
+    for waits in (False, True):
+        before = others()
+        asyncio.run(go(waits=waits))
+        assert others() <= before

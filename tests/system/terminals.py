@@ -59,7 +59,9 @@ class Typed:
         if most_s <= 0:
             raise AssertionError(f"{wanted!r} isn't shown: {self.text!r}")
         found = b""
-        if select.select([self.ours], [], [], most_s)[0]:
+        poll = select.poll()
+        poll.register(self.ours, select.POLLIN)
+        if poll.poll(most_s * 1000):
             with contextlib.suppress(OSError):  # EIO: nobody has the other end any more
                 found = os.read(self.ours, 1 << 16)
         if not found and wanted and self.process.poll() is not None:

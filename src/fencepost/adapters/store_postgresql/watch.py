@@ -100,9 +100,13 @@ class Watch(Changes):
         planned = self.planned(session)
         self.connected = self._heard_of_it = True
         told = self.tell(plans_too=True)
+        poll = select.poll()
+        for fd in (session.connection.fileno(), self._woken):
+            poll.register(fd, select.POLLIN)
         while told and not self._stop.is_set():
             heard.clear()
-            readable, _, _ = select.select([session.connection.fileno(), self._woken], [], [], LOOK_EACH_S)
+            # Not select(2): a checker with a thousand connections has descriptors that it can't take.
+            readable = [fd for fd, _ in poll.poll(LOOK_EACH_S * 1000)]
             if self._woken in readable:
                 break
             if readable:

@@ -71,7 +71,9 @@ class LogWrites:
     def close(self) -> None:
         """Let go of everything, once no thread waits any more."""
         self._let_go()
-        os.close(self._stopped)
+        if self._stopped >= 0:
+            os.close(self._stopped)
+            self._stopped = -1
 
     def _there(self) -> tuple[tuple[int, int], tuple[int, int]]:
         return _inode(self._path), _inode(f"{self._path}-wal")

@@ -93,7 +93,9 @@ class Watch(Changes):
         self._stop.set()
         self._writes.stop()
         self.note(plans_too=True)
-        if self._thread is not None:
+        if self._thread is None:
+            self._writes.close()
+        else:  # which closes them itself
             await asyncio.to_thread(self._thread.join, 1.0)
 
     def _look(self) -> None:
