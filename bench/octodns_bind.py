@@ -20,7 +20,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "contracts"))
@@ -197,20 +197,29 @@ def enactor(region: Region, folder: Path, zone: str) -> None:
         calls = {"update": 0, "refused": 0, "read": 0}
         port = enacting.dns[DOMAIN]
         assert isinstance(port, Rfc2136Dns)
-        updates, take = port._session.updates, port._session.take
+        updates = port._session.updates
 
-        async def counted(messages: Sequence[bytes], doing: Sequence[str]) -> list[int | PortError]:
-            rcodes = await updates(messages, doing)
+        async def counted(
+            messages: Sequence[bytes], doing: Sequence[str], heard: Callable[[], None] = lambda: None
+        ) -> list[int | PortError]:
+            rcodes = await updates(messages, doing, heard)
             calls["update"] += len(messages)
             calls["refused"] += sum(rcode != 0 for rcode in rcodes)
             sent.extend(message for message, rcode in zip(messages, rcodes, strict=True) if rcode == 0)
             return rcodes
 
-        async def taken(*words):  # type: ignore[no-untyped-def]
-            calls["read"] += 1
-            return await take(*words)
+        def count(session: Session) -> None:
+            take = session.take
 
-        port._session.updates, port._session.take = counted, taken  # type: ignore[method-assign]
+            async def taken(*words):  # type: ignore[no-untyped-def]
+                calls["read"] += 1
+                return await take(*words)
+
+            session.take = taken  # type: ignore[method-assign]
+
+        port._session.updates = counted  # type: ignore[method-assign]
+        count(port._session)
+        count(port._reader)
         while True:
             await enacting.idle()
             if enacting.hands.head is not None and not len(enacting.hands.dirty):

@@ -65,6 +65,28 @@ def test_a_stale_one_among_several(stage: ServerStage) -> None:
     stage.run(act)
 
 
+def test_more_than_are_under_way_at_a_time(stage: ServerStage) -> None:
+    """Of fourteen the first ones are read while the others are answered: each is told and read as if alone."""
+    names = [f"o{n}.{DOMAIN}" for n in range(14)]
+
+    async def act() -> None:
+        port, other = stage.port(), stage.port()
+        await port.read()
+        await other.read()
+        assert await other.commit((change(other.live(names[6]), 2, "192.0.2.9"),))
+        batches = [(change(port.live(name), 1, "192.0.2.3"),) for name in names]
+        assert await port.commit_each(batches) == [name != names[6] for name in names]
+        changed = port.read_back()
+        assert changed is not None
+        assert set(changed) == {*names}
+        await other.read()
+        for name in names:
+            expected = standing(name, 2, "192.0.2.9") if name == names[6] else standing(name, 1, "192.0.2.3")
+            assert port.live(name) == other.live(name) == expected
+
+    stage.run(act)
+
+
 def test_one_that_may_not_be_sent(stage: ServerStage) -> None:
     """A transaction that would empty an endpoint isn't sent; those beside it are."""
 

@@ -179,6 +179,8 @@ def test_domain_that_became_empty_is_believed_only_when_whole() -> None:
         f"\\200.{DOMAIN}. 60 IN A 192.0.2.9",
         f'_fencepost._fencepost.x.{DOMAIN}. 60 IN TXT "x"',
         f"_wildcard.{DOMAIN}. 60 IN A 192.0.2.9",
+        f"_fencepost.{NAME}. 60 IN A 192.0.2.9",
+        f"_fencepost.{NAME}. 60 IN AAAA 2001:db8::9",
         f'_fencepost.*.{DOMAIN}. 60 IN TXT "x"',
     ],
 )

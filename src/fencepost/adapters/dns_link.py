@@ -8,6 +8,8 @@ question's id, and come from the server's address: the socket is connected, so t
 import asyncio
 import contextlib
 import socket
+from collections.abc import Callable, Sequence
+from itertools import islice
 
 from fencepost.adapters.dns_wire import Head
 from fencepost.core.dns_numbers import MESSAGE_MAX, Malformed
@@ -16,6 +18,10 @@ IDLE_MAX_S = 5.0
 """A connection unused for longer is closed and opened anew."""
 
 UDP_TRIES = 3
+
+UNDER_WAY = 4
+"""So many messages of one exchange wait for their answers at a time. The server then has the next one when it is done
+with one, and yet what others ask it, a transfer say, doesn't wait behind many."""
 
 
 class Connection:
@@ -129,6 +135,34 @@ class Link:
             reader, writer = await asyncio.open_connection(*self._server, limit=2 * MESSAGE_MAX)
         self._connection = Connection(reader, writer)
         return self._connection, False
+
+    async def exchange(
+        self, messages: Sequence[bytes], answers: dict[bytes, bytes], heard: Callable[[], None] = lambda: None
+    ) -> None:
+        """Messages over TCP, at most so many unanswered as :data:`UNDER_WAY`; their answers by id, in any order.
+
+        What came before a failure is among them. ``heard`` is called at each. Raises ``OSError``, ``EOFError``,
+        ``TimeoutError`` or :class:`~fencepost.core.dns_numbers.Malformed`.
+        """
+        connection, _ = await self.connection()
+        wanted, waiting = {message[:2] for message in messages}, iter(messages)
+        try:
+            for message in islice(waiting, UNDER_WAY):
+                connection.put(message)
+            while wanted:
+                async with asyncio.timeout(self._timeout_s):
+                    answer = await connection.receive()
+                if answer[:2] not in wanted:
+                    raise Malformed("it answers another question")
+                for message in islice(waiting, 1):
+                    connection.put(message)
+                wanted.remove(answer[:2])
+                answers[answer[:2]] = answer
+                heard()
+            self.keep(connection)
+        finally:
+            if wanted:
+                self.drop()
 
     def keep(self, connection: Connection) -> None:
         """A connection has done its work well and stands between messages."""

@@ -27,7 +27,7 @@ from fencepost.core.names import MARKER_LABEL, NAME_MAX, WILDCARD_LABEL, normali
 from fencepost.core.service import Host, Pointer, Service, claimed, concerned, endpoint_beside, label_of
 from fencepost.core.zone import Live
 
-_TYPES = frozenset((A, AAAA, TXT, CNAME, NS))
+_ADDRESSES = frozenset((A, AAAA))
 _TYPE_NAMES = {CNAME: "CNAME", NS: "NS"}
 _MARKER = b"\x0a" + MARKER_LABEL.encode()
 _WILDCARD = b"\x09" + WILDCARD_LABEL.encode()
@@ -52,31 +52,27 @@ class Parts:
     __slots__ = ("a", "aaaa", "other", "srv", "ttl_a", "ttl_aaaa", "ttl_srv", "txt")
 
     def __init__(self) -> None:
-        self.txt: list[bytes] = []
-        self.a: list[bytes] = []
-        self.aaaa: list[bytes] = []
+        self.txt: Sequence[bytes] = ()
+        self.a: Sequence[bytes] = ()
+        self.aaaa: Sequence[bytes] = ()
         self.other: list[tuple[int, bytes]] = []
-        self.srv: list[bytes] = []
+        self.srv: Sequence[bytes] = ()
         self.ttl_a = 0
         self.ttl_aaaa = 0
         self.ttl_srv = 0
 
     def add(self, rtype: int, ttl: int, records: Sequence[bytes]) -> None:
-        """More records of one type; one that stands already only brings its TTL (RFC 2181 section 5)."""
+        """More records of one type, each once; one that stands already only brings its TTL (RFC 2181 section 5)."""
         if rtype == A:
-            self.ttl_a = ttl
+            self.a, self.ttl_a = self._with(self.a, records) if self.a else records, ttl
         elif rtype == AAAA:
-            self.ttl_aaaa = ttl
+            self.aaaa, self.ttl_aaaa = self._with(self.aaaa, records) if self.aaaa else records, ttl
         elif rtype == SRV:
-            self.ttl_srv = ttl
+            self.srv, self.ttl_srv = self._with(self.srv, records), ttl
         elif rtype in _TYPE_NAMES:
             self.other += [(rtype, data) for data in dict.fromkeys(records) if (rtype, data) not in self.other]
-            return
-        stands = self._of(rtype)
-        if stands:
-            stands += [data for data in dict.fromkeys(records) if data not in stands]
         else:
-            stands += records if len(records) == 1 else dict.fromkeys(records)
+            self.txt = self._with(self.txt, records) if self.txt else records
 
     def remove(self, rtype: int, records: Sequence[bytes]) -> None:
         """Records of one type less. Raises :class:`OutOfStep` if one wasn't there."""
@@ -84,16 +80,29 @@ class Parts:
             if rtype in _TYPE_NAMES:
                 for data in records:
                     self.other.remove((rtype, data))
-                return
-            stands = self._of(rtype)
-            for data in records:
-                stands.remove(data)
+            elif rtype == A:
+                self.a = self._without(self.a, records)
+            elif rtype == AAAA:
+                self.aaaa = self._without(self.aaaa, records)
+            elif rtype == SRV:
+                self.srv = self._without(self.srv, records)
+            else:
+                self.txt = self._without(self.txt, records)
         except ValueError:
             raise OutOfStep from None
 
-    def _of(self, rtype: int) -> list[bytes]:
-        """The list that holds records of a type."""
-        return self.a if rtype == A else self.aaaa if rtype == AAAA else self.srv if rtype == SRV else self.txt
+    @staticmethod
+    def _with(stands: Sequence[bytes], more: Sequence[bytes]) -> Sequence[bytes]:
+        return (*stands, *[data for data in more if data not in stands])
+
+    @staticmethod
+    def _without(stands: Sequence[bytes], gone: Sequence[bytes]) -> Sequence[bytes]:
+        if stands == gone:
+            return ()
+        left = list(stands)
+        for data in gone:
+            left.remove(data)
+        return left
 
 
 class Mirror:
@@ -115,13 +124,15 @@ class Mirror:
         self._texts: dict[tuple[bytes, ...], tuple[str, ...]] = {}
 
     def wanted(self, owner: bytes, rtype: int) -> bool:
-        """Whether a record is one the mirror looks at."""
+        """Whether a record is one the mirror looks at. An address at a marker's own name is nobody's."""
         if rtype == TXT:
             return owner.startswith(_MARKER)
+        if rtype in _ADDRESSES:
+            return not owner.startswith(_MARKER)
         if rtype == SRV:
             second = owner[0] + 2
             return owner[1:2] == owner[second : second + 1] == b"_" and not owner.startswith(_MARKER)
-        return rtype in _TYPES and (rtype != NS or owner != self._suffix)
+        return rtype in _TYPE_NAMES and (rtype != NS or owner != self._suffix)
 
     def endpoint(self, owner: bytes) -> str | None:
         """The endpoint that an owner on the wire stands for, by its own name or its marker's; None if there is none."""
@@ -194,11 +205,11 @@ class Mirror:
             return parts
         live = live or _NOTHING
         if isinstance(live.marker, Marker):
-            parts.txt = [join_strings(live.marker.encode())]
+            parts.txt = (join_strings(live.marker.encode()),)
         elif live.marker is not None:
-            parts.txt = [join_strings(strings) for strings in live.marker.raw]
-        parts.a = [socket.inet_pton(socket.AF_INET, text) for text in live.a]
-        parts.aaaa = [socket.inet_pton(socket.AF_INET6, text) for text in live.aaaa]
+            parts.txt = tuple([join_strings(strings) for strings in live.marker.raw])
+        parts.a = tuple([socket.inet_pton(socket.AF_INET, text) for text in live.a])
+        parts.aaaa = tuple([socket.inet_pton(socket.AF_INET6, text) for text in live.aaaa])
         parts.ttl_a, parts.ttl_aaaa = self._uneven.get(name) or (live.ttl, live.ttl)
         parts.other = list(self._others.get(name, ()))
         if self.services and (service := self._service(name)) is not None:
@@ -331,7 +342,7 @@ class Mirror:
         self._markers[record] = made
         return made
 
-    def _addresses(self, packed: list[bytes], *, four: bool) -> tuple[str, ...]:
+    def _addresses(self, packed: Sequence[bytes], *, four: bool) -> tuple[str, ...]:
         """Canonical text in numeric order. Endpoints of one pool share one tuple."""
         if not packed:
             return ()

@@ -22,9 +22,11 @@ import asyncio
 import contextlib
 import secrets
 from collections.abc import Collection, Iterable, Sequence
+from functools import partial
 
 from msgspec import Struct
 
+from fencepost.adapters.dns_along import EACH, read_along
 from fencepost.adapters.dns_complaints import Standing
 from fencepost.adapters.dns_mirror import Mirror, Parts
 from fencepost.adapters.dns_notify import Ear, Listener
@@ -87,7 +89,10 @@ class Rfc2136Dns:
                 where="[dns] key",
                 hint="make one with  tsig-keygen fencepost",
             ) from None
-        self._session = Session(settings.server, settings.domain, signer, settings.key_name, settings.timeout / SECOND)
+        self._session, self._reader = (
+            Session(settings.server, settings.domain, signer, settings.key_name, settings.timeout / SECOND)
+            for _ in range(2)
+        )
         self._mirror = Mirror(settings.domain, settings.owner)
         self._changed: dict[str, None] = {}
         self._doubted = False
@@ -161,7 +166,7 @@ class Rfc2136Dns:
         return outcome
 
     async def commit_each(self, batches: Sequence[Batch]) -> Sequence[bool | PortError]:
-        """An UPDATE for each, all sent before the first is answered, and all read back together.
+        """An UPDATE for each, some sent before the first is answered, and all read back before this returns.
 
         See :class:`~fencepost.ports.Pipelining`.
         """
@@ -194,9 +199,13 @@ class Rfc2136Dns:
             except PortError as error:
                 outcomes[at] = error
         if messages:
-            answers = await self._session.updates(
-                list(messages.values()), [self._doing(batches[at]) for at in messages]
-            )
+            doing = [self._doing(batches[at]) for at in messages]
+            send = partial(self._session.updates, list(messages.values()), doing)
+            if len(messages) <= EACH or self._whole_only:
+                answers = await send()
+            else:
+                read = partial(self._transfer, whole=False, session=self._reader)
+                answers = await read_along(send, len(messages), read)
             outcomes |= zip(messages, answers, strict=True)
         return [outcomes[at] for at in range(len(batches))]
 
@@ -260,6 +269,7 @@ class Rfc2136Dns:
         """Let go of sockets."""
         self._listener.close()
         self._session.close()
+        self._reader.close()
 
     async def _refusal(self, rcode: int, batch: Batch, doing: str) -> PortError:
         """The exception for an update that the server wouldn't take.
@@ -284,7 +294,7 @@ class Rfc2136Dns:
         # Where nothing is left at a name, a wildcard may answer for it: absence can't be asked for.
         asked = not any(change.content.empty or change.content.srv or claimed(change.seen.marker) for change in batch)
         if not (self._whole_only and asked and len(self._mirror.lives) > LOOK_UP_WORTH * len(names)):
-            await self._catch_up()
+            await self._catch_up(self._reader if updates > EACH else None)
             return
         questions = [(owner, rtype) for name in names for owner, rtype in _questions(name)]
         answers = await self._session.look_up(questions)
@@ -306,19 +316,19 @@ class Rfc2136Dns:
         self._changed.update(dict.fromkeys(self._mirror.also_changed()))
         self._mirror.serial = serial
 
-    async def _catch_up(self) -> None:
+    async def _catch_up(self, session: Session | None = None) -> None:
         """Read what changed, or everything if that can't be had."""
         if self._mirror.serial >= 0:
             try:
-                if await self._transfer(whole=False):
+                if await self._transfer(whole=False, session=session):
                     return
             except NotOffered:
                 self._whole_only = True
         await self._transfer(whole=True)
 
-    async def _transfer(self, *, whole: bool) -> bool:
+    async def _transfer(self, *, whole: bool, session: Session | None = None) -> bool:
         """Move the mirror on; False if the server was set back, so that there is no way on from our serial."""
-        transfer = await self._session.transfer(self._mirror, whole=whole)
+        transfer = await (session or self._session).transfer(self._mirror, whole=whole)
         if transfer.stale:
             return False
         if not whole:

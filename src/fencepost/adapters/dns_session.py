@@ -6,7 +6,7 @@ connection that fails before anything came back is tried once more on a fresh on
 
 import asyncio
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TypeVar
 
@@ -261,10 +261,13 @@ class Session:
             raise outcome
         return outcome
 
-    async def updates(self, messages: Sequence[bytes], doing: Sequence[str]) -> list[int | PortError]:
-        """Send updates with different ids, each once, before the first is answered (RFC 7766 section 6.2.1.1).
+    async def updates(
+        self, messages: Sequence[bytes], doing: Sequence[str], heard: Callable[[], None] = lambda: None
+    ) -> list[int | PortError]:
+        """Send updates with different ids, each once, several before the first is answered (RFC 7766 section 6.2.1.1).
 
         For each, answered in any order, its response code, or the exception: ``Unavailable`` for an unknown outcome.
+        ``heard`` is called at each answer.
         """
         found: list[int | PortError] = []
         signed = [self._signer.sign(message) for message in messages]
@@ -272,7 +275,8 @@ class Session:
         lost: PortError | None = None
         try:
             with self._explained(doing[0]):
-                await self._ask_each([message for message, _ in signed if len(message) <= MESSAGE_MAX], answers)
+                fit = [message for message, _ in signed if len(message) <= MESSAGE_MAX]
+                await self._link.exchange(fit, answers, heard)
         except PortError as error:
             lost = error
         for (message, mac), told in zip(signed, doing, strict=True):
@@ -288,25 +292,6 @@ class Session:
             except PortError as error:
                 found.append(error)
         return found
-
-    async def _ask_each(self, signed: Sequence[bytes], answers: dict[bytes, bytes]) -> None:
-        """Messages over TCP, and their answers by id; what came before a failure is among them."""
-        connection, _ = await self._link.connection()
-        wanted = {message[:2] for message in signed}
-        try:
-            for message in signed:
-                connection.put(message)
-            while wanted:
-                async with asyncio.timeout(self._timeout_s):
-                    answer = await connection.receive()
-                if answer[:2] not in wanted:
-                    raise Malformed("it answers another question")
-                wanted.remove(answer[:2])
-                answers[answer[:2]] = answer
-            self._link.keep(connection)
-        finally:
-            if wanted:
-                self._link.drop()
 
     async def _updated(self, answer: bytes, signed: bytes, mac: bytes, doing: str) -> int:
         """The response code in an update's answer.

@@ -176,20 +176,22 @@ class Transfer:
 
     def _feed_version(self, message: bytes, records: list[Record], at: int, known: dict[int, bytes]) -> int:
         """What one version took away or added, up to the next SOA: the path that all writing takes. How far it came."""
-        wanted = self._from.wanted
+        wanted, read_before, change = self._from.wanted, self._from.read_before, self._change
         for index in range(at, len(records)):
-            owner, rtype, ttl, start, end = records[index]
+            owner, rtype, ttl, start, end = record = records[index]
             if rtype == SOA:
                 return index
             if not wanted(owner, rtype):
                 continue
             if rtype in _ADDRESSES:
-                self._change(owner, rtype, ttl, run_data(message, records[index]))
-                continue
-            data = _named_data(message, records[index], known) if rtype in _NAMED else message[start:end]
-            if rtype == TXT and not self._from.read_before(data):
-                split_strings(data)
-            self._change(owner, rtype, ttl, (data,))
+                change(owner, rtype, ttl, run_data(message, record))
+            elif rtype in _NAMED:
+                change(owner, rtype, ttl, (_named_data(message, record, known),))
+            else:
+                data = message[start:end]
+                if rtype == TXT and not read_before(data):
+                    split_strings(data)
+                change(owner, rtype, ttl, (data,))
         return len(records)
 
     def _change(self, owner: bytes, rtype: int, ttl: int, data: Sequence[bytes]) -> None:

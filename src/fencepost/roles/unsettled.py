@@ -4,7 +4,7 @@ A hundred thousand may be unsettled at a cold start while each pass takes a few 
 between passes: names that have been settled are skipped where they stand, and new ones are put in their place.
 """
 
-from bisect import bisect_right, insort
+from bisect import bisect_left, bisect_right, insort
 from collections.abc import Callable, Iterable, Iterator
 
 FEW = 256
@@ -20,6 +20,7 @@ class Unsettled:
         self._placed: set[str] = set()
         self._unplaced: set[str] = set()
         self._aside: dict[str, int] = {}
+        self._fronts: set[str] = set()
 
     def __len__(self) -> int:
         return len(self._names)
@@ -61,11 +62,50 @@ class Unsettled:
             if name in self._names and self._aside.get(name, 0) <= now:
                 yield name
 
-    def before_one(self, of: Callable[[int], int]) -> str:
-        """The name before one of them, to walk on from: ``of`` chooses, of so many. "" if there is none."""
+    def overtaken(self, names: Iterable[str]) -> None:
+        """Another writer wrote these names. After one that it settled comes what it likely writes just now."""
+        settled = sorted(name for name in names if name not in self._names)
+        if not settled or not self._names:
+            return
         self._arrange()
+        order, at = self._order, 0
+        for name in settled:
+            if at >= len(order) or order[at] != name:
+                if at and at < len(order):
+                    self._fronts.add(order[at])
+                at = bisect_left(order, name)
+            if at < len(order) and order[at] == name:
+                at += 1
+        if at and at < len(order):
+            self._fronts.add(order[at])
+
+    def overtakes(self, name: str) -> bool:
+        """Whether another writer was last seen right before this name."""
+        return name in self._fronts
+
+    def meets(self, cursor: str) -> bool:
+        """Whether the walk from a cursor begins where another writer was last seen."""
+        return next(self.after(cursor), "") in self._fronts
+
+    def in_widest(self, under_way: int, of: Callable[[int], int]) -> str:
+        """A place to walk on from where nobody else is soon: around the middle of the widest stretch between writers.
+
+        So many names at its beginning are taken to be under way. ``of`` chooses, of so many. "" if nothing is left.
+        """
+        self._arrange()
+        self._fronts &= self._names
         left = [name for name in self._order if name in self._names]
-        return left[of(len(left)) - 1] if left else ""
+        if not left:
+            return ""
+        begins = [at for at, name in enumerate(left) if name in self._fronts]
+        if not begins or begins[0]:
+            begins.insert(0, 0)
+        stretches = zip(begins, [*begins[1:], len(left)], strict=True)
+        room, begin = max((end - begin, begin) for begin, end in stretches)
+        if room > 3 * under_way:
+            begin, room = begin + under_way, room - under_way
+        chosen = begin + room // 4 + of(max(1, room // 2))
+        return left[chosen - 1]
 
     def _arrange(self) -> None:
         if len(self._unplaced) > FEW or len(self._order) > 2 * len(self._names) + FEW:

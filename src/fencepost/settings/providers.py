@@ -15,16 +15,16 @@ from fencepost.settings.values import Reader
 NONE: Mapping[str, Reader] = {}
 
 
-UPDATES_AT_ONCE = 4
-"""UPDATEs of one enactor under way. Three enactors' then keep a primary busy while each reads back what it wrote; BIND
-takes 100 in all before it turns any away (``update-quota``)."""
+UPDATES_AT_ONCE = 12
+"""UPDATEs of one commit. A few of them are under way at a time, and what the first ones wrote is read back meanwhile:
+so a primary is kept busy, and an enactor looks at the store several times a second all the same."""
 
 
 class Provider(NamedTuple):
     """One provider. ``options`` are its own keys of text, ``secrets`` those that say where a secret is to be found.
 
     ``must`` names those of them that have to be given, each with an example. ``room`` is what one transaction holds,
-    ``at_once`` how many are under way together, ``weighted`` whether it has weighted record sets, ``srv`` whether its
+    ``at_once`` how many make a commit, ``weighted`` whether it has weighted record sets, ``srv`` whether its
     adapter keeps SRV records beside an endpoint.
     """
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from fencepost.adapters.store_bodies import UnreadableError, decode_row, decoded, shared
+from fencepost.adapters.store_bodies import UnreadableError, decode_row, decoded, rows_alike
 from fencepost.adapters.store_postgresql.session import Session
 from fencepost.core.fence import Generation
 from fencepost.core.store import Head, Plan, Row
@@ -100,7 +100,7 @@ def newest_rows(session: Session, since: Head | None) -> tuple[Head, Sequence[tu
 
 def read_rows(found: Iterable[tuple[str, bytes]]) -> tuple[Row, ...]:
     """Endpoints' rows out of their bodies."""
-    return shared(decoded("plan_row", name, decode_row, body) for name, body in found)
+    return rows_alike("plan_row", found)
 
 
 def _place(session: Session, head: Head) -> int | None:

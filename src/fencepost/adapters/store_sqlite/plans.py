@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from fencepost.adapters.store_bodies import checked, decode_row, decoded, shared
+from fencepost.adapters.store_bodies import checked, decode_row, decoded, rows_alike
 from fencepost.core.fence import Generation
 from fencepost.core.store import Head, Plan, Row
 
@@ -42,7 +42,7 @@ def newest_rows(db: sqlite3.Connection, since: Head | None) -> tuple[Head, Seque
         return head, ()
     after = _place(db, since) if since is not None and since.store == head.store else None
     found = db.execute(_NEWEST) if after is None else db.execute(f"{_NEWEST} WHERE newest.plan > ?", (after,))
-    return head, shared(read_row(name, body) for name, body in found)
+    return head, rows_alike("row", found)
 
 
 def read_row(name: str, body: bytes) -> Row:
