@@ -8,7 +8,8 @@ its VmHWM; BIND's own is nobody's. octoDNS's source is YAML, ours a SQLite store
 
 Second: so many endpoints (30,000) of ten addresses are planned and enacted by three enactors at once on an empty domain
 until a reader sees all of them; then the very same UPDATE messages are sent to a fresh BIND by a loop that does nothing
-else: no reading, no store, no reading back.
+else: no reading, no store, no reading back. And once more beside three processes that only read: what a server allows
+three enactors at best, since each must see what the others wrote.
 """
 
 import asyncio
@@ -48,6 +49,8 @@ TWO: Pool = {"a": ("192.0.2.1",), "b": ("192.0.2.2",)}
 TEN: Pool = {zone: tuple(f"192.0.{at}.{n}" for n in range(1, most + 1)) for at, (zone, most) in
              enumerate({"a": 4, "b": 3, "c": 3}.items(), 1)}  # fmt: skip
 NEW = "192.0.2.77"
+READS_EACH_S = 0.05
+"""How often a reader beside the bare loop asks; what is read seldom lasts longer once the last UPDATE is answered."""
 THREADS = os.cpu_count() or 1
 """What named takes by itself. With one, every question waits behind the syncing of its journal."""
 
@@ -242,10 +245,49 @@ async def bare(served: Served, messages: list[bytes]) -> None:
     session.close()
 
 
+def port_to(served: Served) -> Rfc2136Dns:
+    """Our adapter on a BIND, patient."""
+    settings = Rfc2136Settings(("127.0.0.1", served.port), DOMAIN, KEY_NAME, KEY_SECRET, "bench", timeout=60 * SECOND)
+    return Rfc2136Dns(settings)
+
+
+def reader(served: Served, folder: Path, name: str) -> None:
+    """A process that judges nothing and writes nothing: it reads on until there is a file ``sent``, and once more."""
+
+    async def main() -> None:
+        port, sent = port_to(served), folder / "sent"
+        while True:
+            last = sent.exists()
+            await port.read()
+            if last:
+                break
+            await asyncio.sleep(READS_EACH_S)
+        (folder / f"{name}.at").write_text(str(time.monotonic()))
+        await port.close()
+
+    (folder / f"{name}.pid").write_text(str(fork(f"reader-{name}", main, folder)))
+
+
+def bare_beside_readers(messages: list[bytes], endpoints: int) -> float:
+    """How long the bare loop takes on a fresh BIND until three other processes have read all that it wrote."""
+    with tempfile.TemporaryDirectory() as name, bind(Path(name), threads=THREADS) as served:
+        folder = Path(name)
+        for one in "abc":
+            reader(served, folder, one)
+        time.sleep(4 * READS_EACH_S)
+        start = time.monotonic()
+        asyncio.run(bare(served, messages))
+        (folder / "sent").touch()
+        for one in "abc":
+            _, status = os.waitpid(int((folder / f"{one}.pid").read_text()), 0)
+            assert status == 0, (folder / f"reader-{one}.log").read_text()[-2000:]
+        asyncio.run(see_all(served, endpoints))
+        return max(float((folder / f"{one}.at").read_text()) for one in "abc") - start
+
+
 async def see_all(served: Served, endpoints: int) -> None:
     """A reader of its own sees every endpoint, whole."""
-    settings = Rfc2136Settings(("127.0.0.1", served.port), DOMAIN, KEY_NAME, KEY_SECRET, "bench", timeout=60 * SECOND)
-    port = Rfc2136Dns(settings)
+    port = port_to(served)
     await port.read()
     found = [port.live(name) for name in port.names()]
     assert len(found) == endpoints, len(found)
@@ -281,6 +323,7 @@ def three(endpoints: int) -> None:
         asyncio.run(bare(served, messages))
         loop = time.monotonic() - start
         asyncio.run(see_all(served, endpoints))
+    beside = bare_beside_readers(messages, endpoints)
     took = max(each["at"] for each in calls) - planned
     prefix = f"{endpoints:,} endpoints of 10, three enactors: "
     tell(prefix + "planned, s", planned - began, "")
@@ -290,6 +333,7 @@ def three(endpoints: int) -> None:
     tell(prefix + "CPU of the three, s", sum(each["cpu_s"] for each in calls), "")
     tell("peak of a role, MB", max(planner["peak MB"], *(each["peak_mb"] for each in calls)), "")
     tell("the same messages by a bare loop, s", loop, "", f"{endpoints / loop:,.0f} endpoints a second")
+    tell("the same loop until three others have read it all, s", beside, "", f"{loop / beside:.2f} of it alone")
     tell("three enactors' endpoints a second ÷ a bare loop's", loop / took, "×")
 
 

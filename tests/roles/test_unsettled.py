@@ -52,7 +52,21 @@ def test_where_another_writer_goes_on() -> None:
     assert names.meets("n0099")
     assert not names.meets("n0098")
     written(names, 150, 199)
-    assert [name for name in names.after("") if names.overtakes(name)] == ["n0200", "n0710"]
+    written(names, 0, 4)
+    assert [name for name in names.after("") if names.overtakes(name)] == ["n0005", "n0200", "n0710"]
+
+
+def test_a_writer_that_came_to_its_end_is_nowhere() -> None:
+    """What comes next is settled; and a name settled and then changed again is nobody's place any more."""
+    names = of(20)
+    for at in range(10, 15):
+        names.discard(f"n{at:04}")
+    written(names, 5, 9)
+    assert not [name for name in names.after("") if names.overtakes(name)]
+    written(names, 0, 2)
+    names.discard("n0003")
+    names.add("n0003")
+    assert not [name for name in names.after("") if names.overtakes(name)]
 
 
 def test_a_name_that_is_to_be_written_again_is_no_sign_of_a_writer() -> None:

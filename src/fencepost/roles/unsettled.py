@@ -20,7 +20,7 @@ class Unsettled:
         self._placed: set[str] = set()
         self._unplaced: set[str] = set()
         self._aside: dict[str, int] = {}
-        self._fronts: set[str] = set()
+        self._fronts: set[str] = set()  # unsettled names that another writer comes to next
 
     def __len__(self) -> int:
         return len(self._names)
@@ -44,6 +44,7 @@ class Unsettled:
         """That one is settled. Allowed while walking."""
         self._names.discard(name)
         self._aside.pop(name, None)
+        self._fronts.discard(name)
 
     def put_off(self, name: str, until: int) -> None:
         """Pass this one over until then (the caller's clock), unless it is added again before."""
@@ -68,16 +69,20 @@ class Unsettled:
         if not settled or not self._names:
             return
         self._arrange()
-        order, at = self._order, 0
+        order = self._order
+        at = bisect_left(order, settled[0])
         for name in settled:
-            if at >= len(order) or order[at] != name:
-                if at and at < len(order):
-                    self._fronts.add(order[at])
+            if at < len(order) and order[at] < name:
+                self._work_at(at)
                 at = bisect_left(order, name)
             if at < len(order) and order[at] == name:
                 at += 1
-        if at and at < len(order):
-            self._fronts.add(order[at])
+        self._work_at(at)
+
+    def _work_at(self, at: int) -> None:
+        """Another writer goes on at this place in the order, unless what stands there is settled."""
+        if at < len(self._order) and self._order[at] in self._names:
+            self._fronts.add(self._order[at])
 
     def overtakes(self, name: str) -> bool:
         """Whether another writer was last seen right before this name."""
@@ -93,7 +98,6 @@ class Unsettled:
         So many names at its beginning are taken to be under way. ``of`` chooses, of so many. "" if nothing is left.
         """
         self._arrange()
-        self._fronts &= self._names
         left = [name for name in self._order if name in self._names]
         if not left:
             return ""
