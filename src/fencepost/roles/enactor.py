@@ -47,7 +47,8 @@ class EnactorHands:
 
     ``among`` are all the region's domains. ``found`` is what isn't to be written: one for all domains of an enactor,
     since the store keeps a role's findings as one row. ``emptied`` is when an endpoint was last read whole, and first
-    read as emptied by another writer.
+    read as emptied by another writer. ``near`` says that the port reads on with each commit, and so shows where other
+    enactors are at work; where reading is dear it shows where they were.
     """
 
     def __init__(
@@ -81,6 +82,7 @@ class EnactorHands:
         self.refused: dict[str, Change] = {}
         self.met = False
         self.sent: frozenset[str] = frozenset()
+        self.near = isinstance(dns, ReadingBack)
         self.meetings = 0
         self.fresh = False
         self.complaint = ("", "")
@@ -131,11 +133,12 @@ class EnactorHands:
         for name in changed:
             live, row = self.dns.live(name), self.rows.get(name)
             self.look(live, before)
-            if row is not None and settled(live, row, self.settings.owner):
+            if self.near and row is not None and settled(live, row, self.settings.owner):
                 self.settle(name)
             else:
                 self.dirty.add(name)
-        self.dirty.overtaken(name for name in changed if name not in self.sent)
+        if self.near:
+            self.dirty.overtaken(name for name in changed if name not in self.sent)
         if self.refused:
             refused, self.refused = self.refused, {}
             await self.explain_refusals(refused, before)
@@ -200,8 +203,9 @@ class EnactorHands:
         something else. Those that are as they should be are settled.
         """
         pairs: list[Pair] = []
-        crowded = len(self.dirty) > effect.limit and (self.met or self.dirty.meets(effect.cursor))
-        cursor = self.elsewhere() if crowded else effect.cursor
+        many = len(self.dirty) > effect.limit
+        several = many or (self.near and len(self.dirty) > effect.limit // 4)
+        cursor = self.elsewhere() if several and (self.met or self.dirty.meets(effect.cursor)) else effect.cursor
         for at, name in enumerate(self.dirty.after(cursor, time.monotonic_ns())):
             if at % CHUNK == CHUNK - 1:
                 await asyncio.sleep(0)
@@ -210,7 +214,7 @@ class EnactorHands:
             if row is not None and settled(live, row, self.settings.owner):
                 self.settle(name)
                 continue
-            if pairs and self.dirty.overtakes(name):
+            if many and pairs and self.dirty.overtakes(name):
                 return Compared(tuple(pairs), more=True)
             if row is None and live.marker is None and live.empty:
                 self.dirty.discard(name)

@@ -95,14 +95,17 @@ class Unsettled:
     def in_widest(self, under_way: int, of: Callable[[int], int]) -> str:
         """A place to walk on from where nobody else is soon: around the middle of the widest stretch between writers.
 
-        So many names at its beginning are taken to be under way. ``of`` chooses, of so many. "" if nothing is left.
+        So many names at its beginning are taken to be under way. Anywhere, if no other writer is known of. ``of``
+        chooses, of so many. "" if nothing is left.
         """
         self._arrange()
         left = [name for name in self._order if name in self._names]
         if not left:
             return ""
         begins = [at for at, name in enumerate(left) if name in self._fronts]
-        if not begins or begins[0]:
+        if not begins:
+            return left[of(len(left)) - 1]
+        if begins[0]:
             begins.insert(0, 0)
         stretches = zip(begins, [*begins[1:], len(left)], strict=True)
         room, begin = max((end - begin, begin) for begin, end in stretches)
