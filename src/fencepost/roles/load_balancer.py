@@ -202,7 +202,7 @@ class LoadBalancers:
         if pool.launch is None or self.fleet is None:
             return Listing(targets, loaded.revision, confirmed=loaded.confirmed)
         instances = launched(pool.name, self.fleet.rows, row, frozenset(target.key for target in targets))
-        both = (*by_hosts(targets, self.fleet.rows), *instances.targets)
+        both = (*by_hosts(targets, self.fleet.rows, row), *instances.targets)
         return Listing(both, loaded.revision, deregistered=instances.ended, confirmed=loaded.confirmed)
 
     async def published(self, loaded: Loaded, pool: Pool) -> frozenset[str] | None:
@@ -243,6 +243,8 @@ class LoadBalancers:
             if move.rule is Rule.FALL and member is not None:
                 left = f"budget {(move.tokens + move.cost) / MICRO:.1f} -> {move.tokens / MICRO:.1f}"
                 return self.history("removed", pool.name, f"{move.key} dead, out: {sight(member)}; {stay}; {left}")
+            if move.rule is Rule.OPERATOR and move.cause:
+                return self.history("removed", pool.name, f"{move.key} out: {move.cause}; {stay}")
             why = f"{move.rule}: {move.cause}" if move.cause else str(move.rule)
             return self.history("removed", pool.name, f"{move.key} out ({why}); {stay}")
         if move.after in SERVING and move.before not in SERVING and move.before is not None:

@@ -168,6 +168,8 @@ class Turn:
         if known is not None and known.attempt == row.attempt:
             return  # counted already, and not yet written
         if known is None and self.all.began is not None and self.now - self.all.began < settings.settle:
+            # It ended with its host, or while nobody looked on: no fault of its own, so it is tried where it was.
+            self.all.strikes[row.instance] = Strikes(0, row.attempt, self.now, row.host)
             return
         before = known.count if known is not None and self.now - known.until < settings.calm else 0
         wait = min(settings.longest, settings.again << min(before, 32))
@@ -292,8 +294,10 @@ class Turn:
     def place(self, row: InstanceRow, how: Callable[[InstanceRow, HostRow, str], tuple[HostRow, InstanceRow]]) -> bool:
         """The next attempt at the best host, if there is any room."""
         strikes, room = self.all.strikes.get(row.instance), self.all.room
+        if strikes is not None and not strikes.count and strikes.attempt != row.attempt:
+            strikes = None
         where = strikes.host if strikes is not None else ""
-        if self.all.settings.elsewhere or not where:
+        if strikes is None or (strikes.count and self.all.settings.elsewhere):
             chosen = room.choose(row.pool, avoid=where)
         else:
             chosen = room.at(where) or room.choose(row.pool)

@@ -100,7 +100,7 @@ class Placer:
         return bool(self.placement.moving)
 
     def serve(self, ids: frozenset[str]) -> None:
-        """These attempts are in service, as their pools' rows say."""
+        """These attempts are in service, as their pools' rows say; or their addresses, where a file lists those."""
         if ids != self.serving:
             self.serving = ids
             self.manager.news.set()
@@ -245,12 +245,28 @@ class Placer:
                     self.placement.instance(at)
 
     def is_ready(self, id_: str) -> bool:
-        """Whether an attempt serves, so that the one before it may go.
+        """Whether an attempt serves and the one before it doesn't any more, so that that one may be stopped.
 
         That its network state is acknowledged isn't enough: its pool lets it in once it has been there for a while and
-        passed its probes. Were the old one stopped before, callers would have neither.
+        passed its probes. Were the old one stopped before, callers would have neither. And an old one that still serves
+        would be answered after it was stopped.
         """
-        return self.acknowledged(id_) and id_ in self.serving
+        if not self.acknowledged(id_):
+            return False
+        row = self.placement.instance_row(id_.rpartition(".")[0])
+        if row is None or row.id != id_:
+            return False
+        return self.serves(id_, row.address) and not self.serves(row.old[1], self.old_address(row))
+
+    def serves(self, id_: str, address: str) -> bool:
+        """Whether a pool has an attempt in service, under its own name or as a listed address."""
+        return id_ in self.serving or address in self.serving
+
+    def old_address(self, row: InstanceRow) -> str:
+        """Where an instance's old attempt is, as its host's row says."""
+        host = self.placement.host_row(row.old[0])
+        here = host.set.instances if host is not None else ()
+        return next((each.address for each in here if each.id == row.old[1]), "")
 
     def acknowledged(self, id_: str) -> bool:
         """Whether an attempt's host has its network state."""
