@@ -190,7 +190,7 @@ def test_workers_lose_no_call_and_never_do_more_than_they_can(
     came: dict[int, int] = {}
     done: dict[int, int] = {}
     for second in range(2_000):
-        for ids, at in workers.finished(second):
+        for ids, at, _ in workers.finished(second):
             for each in ids.tolist():
                 assert each not in done
                 assert came[each] == at < second

@@ -57,6 +57,11 @@ class PulledLeases:
         """Worker-seconds so far."""
         return self._workers.spent
 
+    @property
+    def useful(self) -> float:
+        """Worker-seconds of calls that were answered in time."""
+        return self._workers.useful
+
     def begin(self, now: Tick) -> None:
         """Who holds a lease is put down for his renewal; who has none joins the line when his way is back."""
         leases = self._leases
@@ -79,7 +84,9 @@ class PulledLeases:
         back = self._back.pop(now, None)
         if back is not None:
             self._rejoin(back, now)
-        for ids, _ in self._workers.finished(now):
+        for ids, came, cost in self._workers.finished(now):
+            if now - came <= self._workers.values.patience_s:
+                self._workers.useful += len(ids) * cost
             self._answered(ids, now, None)
         for _ in range(ROUNDS):
             ids, acquiring = admission.take(at)
