@@ -112,7 +112,13 @@ def test_launch_says_names_and_key_and_is_the_same_with_that_key(api: FleetRegio
     first = api.call("fleet", "launch", "web", "--count", "2", "--key", "k1")
     assert first.returncode == 0
     assert told(first.stdout) == (
-        "2 instances of web launched, key k1\n  web-NAME\n  web-NAME\n  see      fencepost fleet instances --pool web\n"
+        "2 instances of web launched, key k1\n"
+        "  web-NAME\n"
+        "  web-NAME\n"
+        "  now      waiting for a host; in DNS once each runs there, passes its checks and is 30 s old\n"
+        "  watch    fencepost fleet instances --pool web\n"
+        "  wait     fencepost fleet launch web --count 2 --key k1 --wait    these; returns once DNS answers\n"
+        "  end      fencepost fleet terminate web-NAME web-NAME\n"
     )
     assert api.call("fleet", "launch", "web", "--count", "2", "--key", "k1").stdout == first.stdout
     code, document = api.json("fleet", "launch", "web", "-n", "2", "--key", "k1")

@@ -11,18 +11,21 @@ def test_one_that_ends_by_itself_is_tried_later_and_later_and_elsewhere() -> Non
     world.launch("web-1")
     world.settle()
     assert world.where("web-1") == "h1"
-    at = []
+    at: list[int] = []
     for _ in range(3):
         row = world.instances()["web-1"]
         world.dies(row.id)
         world.settle()
-        assert world.instances()["web-1"].why == f"{row.id} ended by itself on {row.host}"
+        waits = world.instances()["web-1"]
+        assert waits.why == f"{row.id} ended by itself on {row.host}"
+        assert waits.again_at == 99 + (SECOND << len(at)), "and people are told when"
         began = world.now
         while world.instances()["web-1"].state == "waiting":
             world.now += SECOND
             world.settle()
         at.append((world.now - began) // SECOND)
         assert world.where("web-1") != row.host
+        assert world.instances()["web-1"].again_at == 0
     assert at == [1, 2, 4]
 
 
