@@ -55,7 +55,7 @@ LONG_HOLDS = (
 
 def few(*faults: Fault, time: int = 3, room: int = 1, held: bool = True) -> Shape:
     """One manager and some faults besides a launch; as many grants as are needed for all to come out well again."""
-    grants = 3 if {Fault.FORGET, Fault.WIPE, Fault.RESTORE} & set(faults) else 2
+    grants = 2 + sum(each in (Fault.FORGET, Fault.WIPE, Fault.RESTORE) for each in faults)
     often = faults if LAUNCH in faults else (LAUNCH, *faults)
     return shape(1, *often, grants=grants, time=time, room=room, held=held)
 
