@@ -16,6 +16,7 @@ import servers
 from called import FENCEPOST, call
 from free_ports import free_port
 from imported import asked, loaded
+from patience import patient
 
 from fencepost.core.fence import Marker
 
@@ -69,7 +70,7 @@ def marker(bind: servers.Served, name: str) -> Marker | None:
 
 def until(what: Callable[[], object], words: str, within_s: float = 20.0) -> None:
     """Wait until something holds."""
-    limit = time.monotonic() + within_s
+    limit = time.monotonic() + patient(within_s)
     while not what():
         assert time.monotonic() < limit, f"not within {within_s} s: {words}"
         time.sleep(0.05)
