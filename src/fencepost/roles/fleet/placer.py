@@ -23,6 +23,7 @@ from fencepost.ports import PortError
 from fencepost.ports.fleet import FleetStorePort
 from fencepost.roles.fleet.changes import look
 from fencepost.roles.fleet.host_manager import HostManager, now
+from fencepost.roles.fleet.paging import pages
 from fencepost.roles.loop import Condition
 
 log = logging.getLogger(__name__)
@@ -203,10 +204,7 @@ class Placer:
         self.since.clear()
 
     async def begin_hosts(self) -> None:
-        """Take what the manager has read of its own hosts, and read those of other shards, one shard at a time.
-
-        A million rows at once are a gigabyte, until they are packed.
-        """
+        """Take what the manager has read of its own hosts, and read those of other shards, some at a time."""
         hands, placement = self.manager.hands, self.placement
         table, since = hands.table, hands.since
         if hands.life != placement.life or not since:
@@ -217,10 +215,10 @@ class Placer:
                 await asyncio.sleep(0)
         for shard in range(1, self.settings.of + 1):
             if shard != self.settings.shard:
-                page = await self.store.rows("host", shard)
-                if page.life != placement.life:
-                    return
-                await self.take(page.rows)
+                async for page in pages(self.store, "host", shard):
+                    if page.life != placement.life:
+                        return
+                    await self.take(page.rows)
         if placement is self.placement and table is hands.table:
             self.since["host"] = since
 
