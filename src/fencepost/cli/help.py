@@ -293,7 +293,7 @@ PAIRS = {
             ("dev route53 --zone example.test", "a Route 53 to try things on"),
         ),
         (
-            ("drill", "wipe", "Empty a record unfenced. Only in a region with drills = true."),
+            ("drills", "wipe", "Empty a record unfenced, only where drills = true."),
             ("stand-ins", "agents", "So many hosts in one process, each deciding as a real one."),
             ("", "route53", "Route 53's API on loopback, in its own words and limits."),
         ),
