@@ -244,7 +244,7 @@ def _page(runs: "list[tuple[str, Outcome]]", ablation: "Sequence[Row] | None") -
 
 
 def _beside(outcome: "Outcome") -> list[tuple[str, "Outcome"]]:
-    """The replay, and beside it as it was what guards would have made of the same outage."""
+    """The replay, and beside it as it was what guards would have made of the same trouble."""
     from msgspec import structs
 
     from fencepost.incident.replay.guards import NONE, PRODUCTION, Guard
@@ -253,8 +253,11 @@ def _beside(outcome: "Outcome") -> list[tuple[str, "Outcome"]]:
 
     found = [(called(outcome.options), outcome)]
     length = outage_s(outcome.scenario)
-    if outcome.options.guards != NONE or not outcome.options.operators or length is None:
+    if outcome.options.guards != NONE or not outcome.options.operators:
         return found
+    if length is None:
+        options = structs.replace(outcome.options, guards=PRODUCTION)
+        return [*found, (called(options), run(outcome.scenario, options))]
     pulled = frozenset({Guard.ADMISSION, Guard.NETWORK_THROTTLE})
     for guards, operators in ((pulled, False), (PRODUCTION - {Guard.FENCE}, True)):
         options = structs.replace(outcome.options, guards=guards, operators=operators, outage_s=length)
