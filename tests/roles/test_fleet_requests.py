@@ -141,9 +141,17 @@ def test_without_room_it_is_insufficient_capacity() -> None:
         assert (await launched(api, count=2))[0] == 202
         status, body, headers = await api.call("/v1/fleet/launch", {"pool": "web", "count": 2})
         assert (status, body["error"]["kind"]) == (503, "insufficient capacity")
-        assert body["error"]["what"] == "insufficient capacity: room for 1, and 2 asked for"
+        shut = "4 more on hosts that are cordoned or drained"
+        assert body["error"]["what"] == f"insufficient capacity: room for 1, and 2 asked for; {shut}"
+        assert "fencepost resume HOST    opens one; or add hosts, or terminate" in body["error"]["hint"]
         assert "retry-after" not in headers
         assert len(await api.instances()) == 2
+        await api.call("/v1/fleet/resume", {"names": ["h2"]})
+        assert (await launched(api, count=2, key="b"))[0] == 202
+        await api.call("/v1/fleet/drain", {"names": ["h1"]})
+        await api.call("/v1/fleet/gone", {"names": ["h2"]})
+        status, body, _ = await api.call("/v1/fleet/launch", {"pool": "web", "count": 1})
+        assert "; 3 more on hosts that are cordoned or drained" in body["error"]["what"], "who is gone has none"
 
     asked(work)
 

@@ -49,6 +49,13 @@ def free_places(host: HostRow, life: str) -> int:
     return 0 if host.left or not host.placeable(life) else host.room - len(host.set.instances)
 
 
+def shut_places(host: HostRow, life: str) -> int:
+    """How many more it would have places for, but for a person's word."""
+    if host.word not in ("cordon", "drain") or host.left or not host.held(life) or not host.reported:
+        return 0
+    return max(0, host.room - len(host.set.instances))
+
+
 def free_room(host: HostRow, life: str) -> int:
     """How many more instances may be placed on it: as many as it has places and addresses for.
 

@@ -109,6 +109,10 @@ class Launcher:
             short = f" ({places} places, and addresses for {free}: addresses are short)" if places > free else ""
             what = f"insufficient capacity: room for {free}{short}, and {ask.count} asked for"
             more = "give agents more addresses (--address)" if places >= ask.count else "add hosts"
+            shut = self.view.room.shut
+            if shut:
+                what = f"{what}; {shut} more on hosts that are cordoned or drained"
+                more = f"fencepost resume HOST    opens one; or {more}"
             hint = f"fencepost fleet hosts    shows where room is; {more}, or terminate instances"
             raise Insufficient(what, where="the fleet", hint=hint)
         who, now = f"{ask.by}/{ask.key}", self.clocks.steady()
