@@ -23,6 +23,7 @@ import dns.rdatatype
 from called import warm
 from free_ports import free_port
 from grounds import PROVIDERS, STORES, TEMPLATE, place_secrets
+from patience import patient
 
 from fencepost import assembly
 from fencepost.adapters.store_sqlite.writer import WriteLock
@@ -223,7 +224,7 @@ class RunningRegion:
 
     def until(self, what: Callable[[], Any], within_s: float, words: str) -> None:
         """Wait until something holds; the test fails with ``words`` if it doesn't in time."""
-        limit = time.monotonic() + within_s
+        limit = time.monotonic() + patient(within_s)
         while True:
             try:
                 if what():
