@@ -220,7 +220,12 @@ def test_words_about_hosts_are_said_and_taken_back(region: FleetRegion) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, "h1: the drain is over\n", "ends  drain of host h1\n")
     assert region.json("fleet", "drain", "h3", "--gone", "--yes") == (0, {"done": "gone", "on": ["h3"]})
     history = region.call("history", "--only", "operator").stdout
-    for said in ("fleet: cordon 1; reason: disk swap", "fleet: drain 1", "fleet: drain ended", "fleet: gone 1"):
+    for said in (
+        "cordons host h1; reason: disk swap",
+        "drains host h1",
+        "ends the drain of host h1",
+        "h3 is gone for good",
+    ):
         assert said in history
 
 
@@ -254,7 +259,7 @@ def test_a_host_is_forgotten_once_nothing_can_run_there(region: FleetRegion) -> 
     )
     assert " h3 " not in region.call("fleet", "hosts").stdout
     assert "there is no host h3" in region.call("fleet", "drain", "h3", "--yes").stderr
-    assert "fleet: forget 1; reason: scrapped" in region.call("history", "--only", "operator").stdout
+    assert "forgets host h3; reason: scrapped" in region.call("history", "--only", "operator").stdout
 
 
 def test_terminate_says_what_it_ends(region: FleetRegion) -> None:
