@@ -1,6 +1,7 @@
 """What a manager takes for an answer: to a question of its own, and asked lately."""
 
 import asyncio
+import contextlib
 import socket
 
 import numpy as np
@@ -11,6 +12,7 @@ from fencepost.core.capacity.lease_book import LeaseBook
 from fencepost.core.capacity.messages import Answer, Check
 from fencepost.core.capacity.rows import HostRow
 from fencepost.core.capacity.token import Token
+from fencepost.core.instant import SECOND
 from fencepost.ports import Unavailable
 from fencepost.roles.fleet import manager_questions
 from fencepost.roles.fleet.asking import ask, listening
@@ -139,3 +141,63 @@ def test_an_answer_over_a_connection_is_to_the_question_that_was_asked() -> None
         assert await listening([taken]) == frozenset()
 
     asyncio.run(play())
+
+
+def test_hosts_that_take_connections_and_never_answer_hold_up_the_others_for_a_renewal_at_most() -> None:
+    """Kubernetes #44887: a call that hangs must be given up while its lease lasts. Two hundred hosts hang, in a line of
+    sixty-four connections, before one that answers: with three seconds for each it was heard after nine."""
+
+    async def play() -> None:
+        wire = Wire(KEY)
+
+        async def hangs(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            await reader.read()
+            writer.close()
+
+        async def answers(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            found = wire.open_to_host(await reader.readexactly(int.from_bytes(await reader.readexactly(4), "big")))
+            assert found is not None
+            writer.write(framed(wire.pack("from host", found[0], Answer("well", T, 5, 1, 6, 0), FRAME_BYTES)))
+            await writer.drain()
+            writer.close()
+
+        stuck, well = (
+            await asyncio.start_server(hangs, "127.0.0.1", 0),
+            await asyncio.start_server(answers, "127.0.0.1", 0),
+        )
+        hands = ManagerHands(ReferenceFleet(ReferenceRows("life-1"), sleep), LeaseBook(1, "m1"), Condition())
+        names = [*(f"h{number:03}" for number in range(200)), "well"]
+        for number, name in enumerate(names):
+            server = well if name == "well" else stuck
+            at = f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
+            hands.table.put(
+                Versioned(HostRow(name, "a", at, number=1, nonce=7, lease="held", life="life-1"), number + 1)
+            )
+        questions = Questions(Wire(KEY), Condition())
+        questions.begin(hands, SECOND // 4)
+        assert questions.patience_s == 0.25
+        task = asyncio.create_task(questions.run())
+        ids = np.arange(len(names))
+        questions.check(hands.table, 1, ids, ids * 0 + 1, np.full(len(ids), 7, np.uint64), whole=True)
+        await asyncio.wait_for(hands.arrived.wait(), 8)
+        answered, _ = questions.heard()
+        assert answered is not None
+        assert answered.ids.tolist() == [200]
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
+        for server in (stuck, well):
+            server.close()
+
+    asyncio.run(play())
+
+
+def test_how_long_a_connection_is_waited_for_follows_the_renewal() -> None:
+    """And is three seconds at most: no host takes longer that means to answer."""
+    questions = Questions(Wire(KEY), Condition())
+    hands = ManagerHands(ReferenceFleet(ReferenceRows("life-1"), sleep), LeaseBook(1, "m1"), Condition())
+    found = []
+    for renew in (SECOND // 10, SECOND, 10 * SECOND):
+        questions.begin(hands, renew)
+        found.append(questions.patience_s)
+    assert found == [0.25, 1.0, 3.0]

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from fencepost.core.capacity.host_table import HostTable
 from fencepost.core.capacity.lease_calls import Answered, Ids, Outdated, SendOrders
 from fencepost.core.capacity.messages import ToHost
-from fencepost.core.instant import Duration, Instant
+from fencepost.core.instant import SECOND, Duration, Instant
 from fencepost.ports import PortError
 from fencepost.roles.fleet.asking import Place, ask
 from fencepost.roles.fleet.manager_hands import ManagerHands
@@ -32,7 +32,9 @@ log = logging.getLogger(__name__)
 
 AT_ONCE = 64
 """So many connections at a time."""
-ANSWER_S = 3.0
+ANSWER_S, ANSWER_LEAST_S = 3.0, 0.25
+"""So long an answer over a connection is waited for, or a renewal if that is shorter: sixty-four hosts that take
+connections and never answer must not keep the others' sets from them for a whole lease (kubernetes #44887)."""
 RECEIVE_BYTES = 1 << 22
 """What may wait in the socket while decisions are made: answers of thousands of hosts."""
 A_ROUND = 4096
@@ -74,6 +76,11 @@ class Questions:
         """Answers are matched to the hosts in these hands' table. No call takes longer than ``renew``."""
         self._hands = hands
         self._while = renew
+
+    @property
+    def patience_s(self) -> float:
+        """How long an answer over a connection is waited for, seconds."""
+        return max(ANSWER_LEAST_S, min(ANSWER_S, self._while / SECOND))
 
     def numbered(self, at: Instant) -> int:
         """The number that checks carry now: another one each R, so that an answer counts for at least R.
@@ -168,7 +175,7 @@ class Questions:
             place, message = self._long.popleft()
             turn = self._turn
             try:
-                answer = await ask(self.wire, place, message, ANSWER_S)
+                answer = await ask(self.wire, place, message, self.patience_s)
             except PortError as error:
                 log.debug("%s", error.in_full)
                 continue
