@@ -219,6 +219,25 @@ def test_too_many_waiting_is_request_limit_exceeded_with_a_time() -> None:
     asked(work)
 
 
+def test_a_launch_turned_away_while_none_waits_says_why() -> None:
+    """ "0 launches wait already" was the reason given, right after a thousand had been placed."""
+
+    async def work(api: Asked) -> None:
+        await api.open(held("h1", room=10_000))
+        assert (await launched(api, count=1000, key="k0"))[0] == 202
+        rows = [structs.replace(row, state="placed", attempt=1, host="h1") for row in (await api.instances()).values()]
+        await api.put(*rows)
+        status, body = await launched(api, count=1000, key="k1")
+        assert (status, body["error"]["kind"]) == (429, "request limit exceeded")
+        reason = "more was launched a moment ago than is placed in so short a time"
+        assert body["error"]["what"] == f"request limit exceeded: {reason}"
+        await api.put(DrainRow("network", 640, 640, 10.0))
+        _, body = await launched(api, count=1000, key="k2")
+        assert body["error"]["what"] == "request limit exceeded: 640 instances wait for their network state already"
+
+    asked(work)
+
+
 def test_those_turned_away_at_once_are_told_different_times() -> None:
     """A thousand who were told at once would return at once (consul #9469)."""
 

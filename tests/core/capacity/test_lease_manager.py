@@ -293,7 +293,7 @@ def test_calls_that_hang_for_longer_than_a_lease_cost_nobody_his() -> None:
 
 
 def test_hosts_whose_calls_always_hang_lapse_and_nobody_beside_them() -> None:
-    """A twentieth of all never answers any more, nearly as many as may be asked at once; none lapses before its time."""
+    """A twentieth of all never answers any more, nearly as many as may be asked at once; none before its time."""
     stuck = np.arange(200) % 20 == 0
     replay = Hanging(200, 12, lambda ids, turn: stuck[ids] & (turn > 5))
     replay.comes_late = False
