@@ -104,6 +104,8 @@ def test_network_inputs_are_values() -> None:
     assert fleet is not None
     assert fleet.allow == (Allowed("tcp", 5302, "127.0.0.0/8"), Allowed("udp", 53, "2001:db8::/32"))
     assert list(map(str, fleet.allow)) == ["tcp/5302 from 127.0.0.0/8", "udp/53 from 2001:db8::/32"]
+    change = next(each for each in changes(loaded(), loaded(text)).settings if each.path == "fleet.allow")
+    assert not change.needs_restart, "the network manager reads it at each pass, and every host has it in seconds"
 
 
 def test_hosts_are_all_that_there_are() -> None:
