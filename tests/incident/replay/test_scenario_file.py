@@ -107,11 +107,7 @@ def changed(old: str, new: str, text: str = AWAY) -> tuple[str, int]:
         ('when   = { at = "13:00" }', 'when   = { at = "+1d 13:00" }', "comes after the scenario's end"),
         ('seen = "leases_missing > 1%"', 'seen = "leases_missing > 1%", since = "leases-back"', "wait for each other"),
         ('depends_on = ["store"]', 'depends_on = ["control"]', "control → control; leave one of them out"),
-        (
-            'begins = "store-back"\nends   = "leases-back"',
-            'begins = "leases-back"\nends   = "leases-back"',
-            "ends with what it begins with",
-        ),
+        ('ends   = "leases-back"\ntrouble', 'ends   = "store-back"\ntrouble', "ends with what it begins with"),
         ('value = "11:00"', 'value = "10:05"', "let a usual day come first"),
         ('value = "11:00"', 'value = "09:00"', "outage.begins is after the scenario's end"),
         ("value = 800,", "value = 8,", "workers.pool is less than workers.knee"),
