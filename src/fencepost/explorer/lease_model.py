@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from fencepost.world import lease_acts, lease_begin, lease_faults, lease_moves, leases
 from fencepost.world.lease_acts import Act, Effect, Seen
+from fencepost.world.lease_minds import Minds
 from fencepost.world.leases import MEANING, Fault, Shape, Shared, Slot
 from fencepost.world.model import Move
 
@@ -16,14 +17,16 @@ class LeaseModel:
     messages that may always be too late, one can.
     """
 
-    def __init__(self, shape: Shape) -> None:
+    def __init__(self, shape: Shape, minds: Minds | None = None) -> None:
+        """``minds`` are those met in other walks with the same deciders: what they decide isn't worked out again."""
         self.shape = shape
+        self.minds = minds
         self.whole = shape.managers > 1 or any(fault is Fault.RESTORE for fault, _ in shape.budget)
         self.sometimes: Counter[str] = Counter()
 
     def start(self) -> tuple[tuple[Slot, ...], Shared]:
         """A shard that nobody owns yet, or whose host is held."""
-        return lease_begin.begin(self.shape)
+        return lease_begin.begin(self.shape, self.minds)
 
     def kind(self, part: Slot) -> object:
         """Managers have names, by which rows know them."""

@@ -10,14 +10,15 @@ from collections.abc import Iterator
 from msgspec import structs
 
 from fencepost.world import lease_acts, lease_moves, lease_placing, leases
+from fencepost.world.lease_minds import Minds
 from fencepost.world.leases import Fault, Shape, Shared, Slot
 
 World = tuple[tuple[Slot, ...], Shared]
 
 
-def begin(shape: Shape) -> World:
-    """The first state of a walk of this shape."""
-    slots, shared = leases.start(shape)
+def begin(shape: Shape, minds: Minds | None = None) -> World:
+    """The first state of a walk of this shape. ``minds`` are those met in other walks with the same deciders."""
+    slots, shared = leases.start(shape, minds)
     if shape.held or shape.placed:
         slots, shared = held(shape, slots, shared)
     return placed(slots, shared) if shape.placed else (slots, shared)

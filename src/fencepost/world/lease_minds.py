@@ -23,14 +23,17 @@ SAID = ("stamp", "boot", "host_incarnation", "host_version", "whole", "echo")
 
 
 class Minds:
-    """The states met so far. One for each walk: deciders with a rule taken out must not meet what others decided."""
+    """The states met so far.
+
+    Walks may share them, of the same deciders: those with a rule taken out must not meet what others decided.
+    """
 
     def __init__(self) -> None:
         self._known: dict[Hashable, Mind] = {}
 
     def of(self, decider: HostLeases) -> "Mind":
         """The state of this decider, which isn't to be changed any more."""
-        key = (decider.settings.owner, decider.key())
+        key = (decider.settings, type(decider), decider.key())
         found = self._known.get(key)
         if found is None:
             found = self._known[key] = Mind(decider, self, key)

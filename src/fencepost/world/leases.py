@@ -36,6 +36,7 @@ PROMISES = {
 }
 """Name to meaning, of what is promised here."""
 FIRST_BOOT = 1
+FIRST_MEMORY = 1
 NO_TIME = (0, 0)
 
 
@@ -79,6 +80,8 @@ MEANING = {
     Fault.RESTORE: "the store is put back from a copy made at any time before",
 }
 """Each fault in words."""
+BESIDES = tuple(fault for fault in Fault if fault is not Fault.TAKE)
+"""What may happen where there is one manager, and so nobody to take over."""
 
 
 class Flying(NamedTuple):
@@ -252,17 +255,17 @@ class Narrow(LeaseSettings, frozen=True, gc=False):
         return FRESH
 
 
-def start(shape: Shape) -> tuple[tuple[Slot, ...], Shared]:
-    """A shard that nobody owns yet, with a host that was never granted anything."""
+def start(shape: Shape, minds: Minds | None = None) -> tuple[tuple[Slot, ...], Shared]:
+    """A shard that nobody owns yet, with a host that was never granted anything. ``minds``: of walks before this."""
     shared = Shared(
         Rows(host=registered()),
-        HostMemory(1),
+        HostMemory(FIRST_MEMORY),
         budget=tuple(sorted(shape.budget, key=lambda each: each[0].value)),
         grants=shape.grants,
         room=shape.room,
         time=shape.time,
     )
-    minds = Minds()
+    minds = Minds() if minds is None else minds
     managers = tuple(manager(shape, "AB"[n], minds) for n in range(shape.managers))
     return (*managers, Slot("host", "host"), Slot("time", "time")), shared
 
@@ -352,20 +355,28 @@ def without_old_answers(shared: Shared) -> Shared:
 def at_bound(shared: Shared) -> bool:
     """Whether no further grant is given, or not enough time is left, because of this world's bounds.
 
-    A dead host needs a lease's time to lapse, and a tick; to notice that the store is another one takes a tick.
+    A dead host needs a lease's time to lapse, and a tick; to notice that the store is another one takes a tick. An
+    answer that a memory gave before it was lost may earn a grant that is worth nothing, and the new memory needs one
+    more. Where time passes for ever, leases lapse until there is but one left.
     """
     row = shared.rows.host
     late = 0 <= shared.time < (2 if shared.alive else LEASE + 1)
-    return late or (row is not None and row.number >= shared.grants)
+    wasted = int(shared.time < 0 and shared.memory.incarnation > FIRST_MEMORY)
+    return late or (row is not None and row.number + wasted >= shared.grants)
 
 
 def converged(shared: Shared) -> bool:
-    """Whether the host holds its lease in this life of the store and runs what its row says; or, dead, has lapsed."""
+    """Whether the host holds its lease in this life of the store and runs what its row says; or, dead, has lapsed.
+
+    A dead host that a wiped store knows nothing of can't lapse: then placing goes on without it.
+    """
     rows, row = shared.rows, shared.rows.host
-    if row is None or rows.shard is None:
+    if rows.shard is None:
         return False
     if not shared.alive:
-        return has_lapsed(row, rows.name)
+        return has_lapsed(row, rows.name) if row is not None else rows.shard.open == rows.name
+    if row is None:
+        return False
     token = Token(rows.shard.epoch, row.number, row.nonce)
     held = row.held(rows.name) and row.reported and row.incarnation == shared.memory.incarnation
     runs = shared.memory.set == row.set and shared.running == row.set.ids
