@@ -9,7 +9,7 @@ prints the table that stands in docs/concepts/leases.md.
 
 import sys
 
-from fencepost.explorer.fleet_command import BEYOND, leases_of
+from fencepost.explorer.fleet_command import leases_of
 from fencepost.world.leases import BESIDES, Fault
 
 Row = tuple[Fault, Fault, int, int]

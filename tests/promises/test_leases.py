@@ -189,6 +189,15 @@ def test_every_promise_holds_for_ever(row: tuple[Any, ...]) -> None:
 
 
 @pytest.mark.soak
+def test_nothing_breaks_in_four_million_states_of_a_store_put_back() -> None:
+    """The one fault whose walk for ever is too large to be walked to its end."""
+    result = explored(few((Fault.RESTORE,), from_nothing=True), 4_000_000)
+    assert result.verdict == "unfinished", tell(result)
+    for witness in (*ALWAYS, *WITNESSES[Fault.RESTORE]):
+        assert result.sometimes.get(witness, 0) > 0, f"{witness} never happened:\n{tell(result)}"
+
+
+@pytest.mark.soak
 @pytest.mark.parametrize("row", WIDE, ids=name_of)
 def test_two_messages_under_way_overtake_each_other(row: tuple[Any, ...]) -> None:
     """An order and a check at once, in any order."""

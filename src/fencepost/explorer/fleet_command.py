@@ -67,8 +67,8 @@ def explore(
     for ``time`` renewals (if not given three, or five where that says too little: ``TAKES_LONGER``); or
     ``from_nothing``: from where nobody owns anything yet, and for ever if no time is given. ``moves`` are names of the
     part's own faults, several joined by ``+``, or "none", or "each" for none and each alone, or "pairs" for each two of
-    them that are promised anything, twice the same included. Raises ``ValueError`` for an unknown move, a size out of range, or a time for network
-    states, which have none.
+    them, twice the same included, but for ``BEYOND``. Raises ``ValueError`` for an unknown move, a size out of range,
+    or a time for network states, which have none.
     """
     check_most(most)
     managers = (1 if part == "leases" else 2) if managers is None else managers
