@@ -228,6 +228,13 @@ def test_a_reload_says_what_changes_and_refuses_what_cant() -> None:
     assert too_much(before, loaded(edited("5302", "5303"))) == ()
 
 
+def test_a_reload_of_the_command_needs_no_restart() -> None:
+    """It said that it needed one, and the next launch ran the new command: the API takes it from what was loaded."""
+    found = changes(loaded(), loaded(edited("/bin/web", "/bin/new"))).settings
+    paths = [(each.path, each.needs_restart) for each in found]
+    assert paths == [("fleet.command", False), ("pool.web.launch.command", False)]
+
+
 def test_the_words_of_a_command_are_filled_and_other_braces_are_braces() -> None:
     """No shell sees them, so an address can't become another command."""
     command = ("run", "{id}", "{name}/{pool}", "{address}:{port}", "{}", "${HOME}", '{"a": 1}')
