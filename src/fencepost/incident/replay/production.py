@@ -26,7 +26,8 @@ class PulledLeases:
     It renews three times in a lease, whatever was usual: jitter may lengthen that, with time left for another try.
     This isn't what ships but a part of it, in the region as it was: hosts' own ways to the store are lost, and a lease
     that nobody renewed ends. Nothing is left to the line while renewals have time (no ``period`` in its settings): that
-    would bring leases back five minutes sooner and cost twice the CPU. Where the lease clock is on too, the whole manager decides (:mod:`.production_leases`).
+    would bring leases back five minutes sooner and cost twice the CPU. Where the lease clock is on too, the whole
+    manager decides (:mod:`.production_leases`).
     """
 
     __slots__ = ("_admission", "_back", "_leases", "_service", "_tokens", "_workers")
