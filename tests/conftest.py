@@ -28,8 +28,8 @@ LONGEST = (
     "simulator/test_walks.py",
 )
 """Files of a minute or so. A file's tests stay with one worker: begun last, one of these would run alone at the end."""
-WAITING = ("system",)
-"""Folders whose tests start a region and mostly wait for it. All others mostly compute."""
+WAITING = ("contracts", "system")
+"""Folders whose tests start servers or a region and mostly wait for them. All others mostly compute."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

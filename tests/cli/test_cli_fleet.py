@@ -112,7 +112,13 @@ def test_launch_says_names_and_key_and_is_the_same_with_that_key(api: FleetRegio
     first = api.call("fleet", "launch", "web", "--count", "2", "--key", "k1")
     assert first.returncode == 0
     assert told(first.stdout) == (
-        "2 instances of web launched, key k1\n  web-NAME\n  web-NAME\n  see      fencepost fleet instances --pool web\n"
+        "2 instances of web launched, key k1\n"
+        "  web-NAME\n"
+        "  web-NAME\n"
+        "  now      waiting for a host; in DNS once each runs there, passes its checks and is 30 s old\n"
+        "  watch    fencepost fleet instances --pool web\n"
+        "  wait     fencepost fleet launch web --count 2 --key k1 --wait    these; returns once DNS answers\n"
+        "  end      fencepost fleet terminate web-NAME web-NAME\n"
     )
     assert api.call("fleet", "launch", "web", "--count", "2", "--key", "k1").stdout == first.stdout
     code, document = api.json("fleet", "launch", "web", "-n", "2", "--key", "k1")
@@ -214,7 +220,12 @@ def test_words_about_hosts_are_said_and_taken_back(region: FleetRegion) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, "h1: the drain is over\n", "ends  drain of host h1\n")
     assert region.json("fleet", "drain", "h3", "--gone", "--yes") == (0, {"done": "gone", "on": ["h3"]})
     history = region.call("history", "--only", "operator").stdout
-    for said in ("fleet: cordon 1; reason: disk swap", "fleet: drain 1", "fleet: drain ended", "fleet: gone 1"):
+    for said in (
+        "cordons host h1; reason: disk swap",
+        "drains host h1",
+        "ends the drain of host h1",
+        "h3 is gone for good",
+    ):
         assert said in history
 
 
@@ -248,7 +259,7 @@ def test_a_host_is_forgotten_once_nothing_can_run_there(region: FleetRegion) -> 
     )
     assert " h3 " not in region.call("fleet", "hosts").stdout
     assert "there is no host h3" in region.call("fleet", "drain", "h3", "--yes").stderr
-    assert "fleet: forget 1; reason: scrapped" in region.call("history", "--only", "operator").stdout
+    assert "forgets host h3; reason: scrapped" in region.call("history", "--only", "operator").stdout
 
 
 def test_terminate_says_what_it_ends(region: FleetRegion) -> None:

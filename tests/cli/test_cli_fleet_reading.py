@@ -1,5 +1,6 @@
 """Reading a large fleet, or one thing of it: lists that fit a screen, why one instance or host is as it is, DNS."""
 
+import re
 import time
 from pathlib import Path
 
@@ -12,9 +13,10 @@ from fencepost.cli.fleet.launch import until_answered
 from fencepost.cli.fleet.tables import PAGE, host_lines, instance_lines
 from fencepost.core.capacity import attempts
 from fencepost.core.capacity.rows import InstanceRow, NetworkRow
+from fencepost.core.instant import SECOND
 from fencepost.ports import Unavailable
 from fencepost.roles.fleet.view import HostSeen, InstanceSeen
-from fencepost.roles.status.document import EndpointStatus
+from fencepost.roles.status.document import EndpointStatus, when
 
 
 def host(number: int, lease: str = "held") -> HostSeen:
@@ -42,6 +44,31 @@ def test_a_long_list_is_cut_on_a_terminal_with_what_is_wrong_first(tmp_path: Pat
     lines = instance_lines(waits, 100, region, PAGE)
     assert lines[2].startswith(" web-00077")
     assert lines[-2:] == [" … and 60 more: --all", " 1 waiting: no host has room"]
+
+
+def test_a_crash_looping_instance_says_when_it_is_tried_next(tmp_path: Path) -> None:
+    """Waits double up to five minutes: "waiting" alone doesn't tell whether to wait for it."""
+    region = FleetRegion(tmp_path).region
+    assert "NEXT" not in "\n".join(instance_lines([instance(1)], 100, region))
+    soon = structs.replace(instance(2, "waiting", "no port"), again_at=when(time.time_ns() + 200 * SECOND), ends=4)
+    past = structs.replace(instance(3, "waiting", "no port"), again_at=when(time.time_ns() - SECOND), ends=1)
+    lines = instance_lines([instance(1), soon, past], 100, region)
+    at = lines[1].index("NEXT")
+    assert [line[at:].split("  ")[0].strip() for line in lines[2:5]] == ["-", "in 3 min 20 s", "due now"]
+
+
+def test_when_the_next_attempt_is_due_stands_in_the_document_and_the_explanation(tmp_path: Path) -> None:
+    """Programs that watch a deployment are told too, as a time."""
+    region = FleetRegion(tmp_path)
+    at = time.time_ns() // SECOND * SECOND + 250 * SECOND
+    row = InstanceRow("web-aaaa2222", "web", state="placed", host="h1", attempt=3, ends=2)
+    region.put(attempts.over(row, "web-aaaa2222.3 ended by itself", by_itself=True, again_at=at))
+    code, document = region.json("fleet", "instances")
+    assert (code, document["instances"][0]["again_at"]) == (0, when(at))
+    said = region.call("explain", "web-aaaa2222").stdout
+    assert re.search(r"^  next     in (4 min|3 min 5\d s).*: its attempt 4$", said, re.MULTILINE), said
+    ended = attempts.ending(attempts.over(row, "", by_itself=True, again_at=at))
+    assert ended.again_at == 0
 
 
 def test_only_a_terminal_has_a_page(monkeypatch: pytest.MonkeyPatch) -> None:

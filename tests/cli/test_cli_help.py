@@ -1,5 +1,6 @@
 """What the command line says of itself, and how fast."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -8,7 +9,8 @@ import pytest
 from called import call
 
 from fencepost.cli import COMMANDS, GROUPS
-from fencepost.cli.help import ABOUT, EXAMPLES, overall
+from fencepost.cli.errors import PAIRED
+from fencepost.cli.help import ABOUT, EXAMPLES, PAIRS, overall
 
 SLOW = ("rich", "dns", "starlette", "uvicorn", "uvloop", "sqlite3", "cyclopts")
 
@@ -33,6 +35,29 @@ def test_each_command_has_a_help_that_opens_with_three_examples(name: str) -> No
     assert f"Usage: fencepost {name}" in done.stdout
     assert len(EXAMPLES[name]) == 3
     assert ABOUT[name]
+
+
+@pytest.mark.parametrize("first", sorted(PAIRS))
+def test_the_first_of_two_words_says_what_each_second_does(first: str, tmp_path: Path) -> None:
+    """A bare list of words sends a newcomer from one --help to the next."""
+    said = call(first, "--help", cwd=tmp_path).stdout
+    seconds = [name.partition(" ")[2] for name in COMMANDS if name.startswith(f"{first} ")]
+    assert sorted(name for _, name, _ in PAIRS[first][2]) == sorted(seconds)
+    for second in seconds:
+        assert re.search(rf"^  .{{0,12}} {second} .*\.$", said, re.MULTILINE), second
+    examples = [line.split() for line in said.splitlines()[:3]]
+    assert all(words[0] == "fencepost" and " ".join(words[1:3]) in COMMANDS for words in examples)
+    for page in re.findall(r"docs/\S+\.md", said):
+        assert (Path(__file__).parents[2] / page).is_file()
+    assert "docs/" in said
+    assert all(len(line) <= 80 for line in said.splitlines())
+    assert call(first, cwd=tmp_path).stdout == said
+    assert call("help", first, seconds[0], cwd=tmp_path).stdout == call(first, seconds[0], "--help").stdout
+
+
+def test_first_words_are_the_same_everywhere() -> None:
+    """A second list of them would go stale."""
+    assert sorted(PAIRS) == sorted({name.split()[0] for name in COMMANDS if " " in name}) == sorted(PAIRED)
 
 
 def test_ups_for_is_its_own() -> None:

@@ -9,6 +9,10 @@ from pathlib import Path
 import pytest
 from called import FENCEPOST, call
 
+from fencepost.cli import replay as command
+from fencepost.incident.replay.guards import PRODUCTION
+from fencepost.incident.replay.options import Options
+
 
 def test_a_replay_is_told_and_given_as_a_document(tmp_path: Path) -> None:
     """Phases, events and figures by name, beside what was reported."""
@@ -25,7 +29,7 @@ def test_a_replay_is_told_and_given_as_a_document(tmp_path: Path) -> None:
 
 def test_page_and_picture_are_written_beside_it(tmp_path: Path) -> None:
     """And said on the other stream."""
-    done = call("replay", "--hosts", "1000", "--html", "page.html", "--png", "story.png", cwd=tmp_path)
+    done = call("replay", "--hosts", "200", "--html", "page.html", "--png", "story.png", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "page.html").read_text().lower().startswith("<!doctype html>")
     assert (tmp_path / "story.png").read_bytes().startswith(b"\x89PNG")
@@ -48,6 +52,8 @@ def test_values_are_listed_with_their_kinds(tmp_path: Path) -> None:
         (("--dns-outage", "soon"), '"soon" is no duration'),
         (("--dns-outage", "0m"), "no time at all"),
         (("--hosts", "5"), "100 to "),
+        (("--hosts", "10000000"), "100 to 5,000,000"),
+        (("--ablate", "--hosts", "1000000"), "at most 200,000 with --ablate: all rates scale"),
         (("--seed", "-1"), "below 0"),
         (("--set", "leases.lenght=200s"), "leases.length"),
         (("--set", "nonsense"), "write it like"),
@@ -65,6 +71,15 @@ def test_what_makes_no_sense_is_refused_with_what_to_do(tmp_path: Path, words: t
     assert said in done.stderr
     assert "Traceback" not in done.stderr
     assert not list(tmp_path.iterdir())
+
+
+def test_how_long_many_hosts_take_is_said_before(capsys: pytest.CaptureFixture[str]) -> None:
+    """Before, not after minutes of silence; and that it isn't worth it."""
+    command._check_size(Options(hosts=command.HOSTS_LONG), command.ONE)
+    assert "about 4 s and 105 MB; 100,000 hosts show the same" in capsys.readouterr().err
+    command._check_size(Options(hosts=100_000), command.ONE)
+    assert capsys.readouterr().err == ""
+    assert command.cost(Options(hosts=5_000_000, guards=PRODUCTION))[0] > 100
 
 
 def test_ctrl_c_ends_an_ablation_and_all_of_its_processes(tmp_path: Path) -> None:

@@ -1,12 +1,15 @@
 """Which sample a command is about, where several have run in one folder."""
 
 import fcntl
+import os
 from pathlib import Path
 
 import pytest
 
 from fencepost.cli.regions import samples
-from fencepost.dev.sample import fresh_words, stand_ins
+from fencepost.dev.engines import WHOSE, clear_forgotten
+from fencepost.dev.sample import fresh_words, sample_text, stand_ins
+from fencepost.settings import judge
 
 
 def test_the_one_that_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -21,6 +24,33 @@ def test_the_one_that_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     with (tmp_path / ".fencepost" / "demo-bind" / "supervisor.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         assert [each.parent.name for each in samples()] == ["demo-bind", "demo", "demo-route53-dev"]
+
+
+@pytest.mark.parametrize("provider", ["embedded", "bind", "route53-dev"])
+def test_a_sample_is_warned_of_nothing_but_its_addresses(provider: str, tmp_path: Path) -> None:
+    """A newcomer's first `doctor` said that the sample's own BIND is a real provider that drills damage."""
+    (tmp_path / "tsig.key").write_text('key "k" { algorithm hmac-sha256; secret "c2VjcmV0"; };\n')
+    (tmp_path / "tsig.key").chmod(0o600)
+    report = judge(sample_text(provider), str(tmp_path / "region.toml"), {}, ipv6=True)
+    assert not report.mistakes
+    assert not any("drills" in str(each) for each in report.cautions)
+
+
+def test_a_cluster_whose_sample_is_gone_is_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As root PostgreSQL's files lie away from the sample's: forty megabytes a sample, and nobody knew whose."""
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    (tmp_path / "kept").mkdir()
+    (tmp_path / "kept" / "made").touch()
+    for name, whose, pid in (("gone", "gone", 0), ("kept", "kept", 0), ("runs", "gone", os.getpid()), ("old", "", 0)):
+        data = tmp_path / f"fencepost-postgresql-{name}"
+        data.mkdir()
+        if whose:
+            (data / WHOSE).write_text(f"{tmp_path / whose}\n")
+        if pid:
+            (data / "postmaster.pid").write_text(f"{pid}\n/tmp\n")
+    clear_forgotten()
+    left = sorted(path.name.rpartition("-")[2] for path in tmp_path.glob("fencepost-postgresql-*"))
+    assert left == ["kept", "old", "runs"]
 
 
 @pytest.mark.parametrize(

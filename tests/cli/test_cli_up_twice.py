@@ -13,6 +13,7 @@ import pytest
 from fencepost import assembly
 from fencepost.cli import up as up_module
 from fencepost.cli.up import Run
+from fencepost.cli.up_locks import Place, clear_left, hold_place, hold_places, let_go
 from fencepost.cli.up_start import hold, say_holder
 from fencepost.ports import Misconfigured
 from fencepost.settings import Region, load
@@ -37,14 +38,16 @@ HOLDER = """
 import sys
 from pathlib import Path
 from fencepost import assembly
-from fencepost.cli.up_start import hold, hold_places
+from fencepost.cli.up_locks import hold_places, let_go
+from fencepost.cli.up_start import hold
 from fencepost.settings import load
 region = load(sys.argv[1])
 folder = assembly.state_folder(region)
 folder.mkdir(parents=True, exist_ok=True)
-fds = hold(folder), *hold_places(region)
+lock, places = hold(folder), hold_places(region)
 print("holds", flush=True)
 sys.stdin.read()
+let_go(places)
 """
 
 
@@ -111,3 +114,66 @@ def test_a_lock_says_who_has_it_now(tmp_path: Path) -> None:
         assert (tmp_path / "supervisor.lock").read_text() == told.format(os.getpid())
     os.close(lock)
     assert assembly.state_folder(region(tmp_path / "one")) != tmp_path
+
+
+def lock_files(folder: Path) -> list[str]:
+    """The files of places that are held, or were."""
+    return sorted(path.name for path in folder.glob("fencepost-*.lock"))
+
+
+def test_nothing_is_left_of_a_place_that_was_let_go(tmp_path: Path) -> None:
+    """Files in the temporary folder stay for ever otherwise: hundreds after a day of starting regions."""
+    mine = region(tmp_path / "one")
+    with starting(mine):
+        assert len(lock_files(tmp_path)) == 2
+    assert lock_files(tmp_path) == []
+    let_go(hold_places(mine))
+    assert lock_files(tmp_path) == []
+
+
+def test_a_start_that_is_refused_leaves_the_places_to_who_has_them(tmp_path: Path) -> None:
+    """The second start takes away what it made, and nothing of the first one's."""
+    theirs, mine = region(tmp_path / "one"), region(tmp_path / "two")
+    with starting(theirs):
+        before = lock_files(tmp_path)
+        with pytest.raises(Misconfigured):
+            hold_places(mine)
+        assert lock_files(tmp_path) == before
+        clear_left()
+        assert lock_files(tmp_path) == before, "held ones aren't cleared either"
+
+
+def test_what_a_kill_left_is_cleared_by_the_next_start(tmp_path: Path) -> None:
+    """Killed by signal 9 it can take nothing away; files that look alike and aren't ours to know stay."""
+    mine = region(tmp_path / "one")
+    for name in ("fencepost-old-0123456789ab.lock", "fencepost-x.lock", "other-0123456789ab.lock"):
+        (tmp_path / name).write_text("/gone/region.toml (pid 4711)\n")
+    (tmp_path / "fencepost-link-0123456789ab.lock").symlink_to(tmp_path / "other-0123456789ab.lock")
+    places = hold_places(mine)
+    clear_left()
+    assert sorted(path.name for path in tmp_path.glob("*.lock")) == sorted(
+        ["fencepost-x.lock", "other-0123456789ab.lock", "fencepost-link-0123456789ab.lock"]
+        + [place.path.name for place in places]
+    )
+    let_go(places)
+
+
+def test_a_lock_on_a_file_that_was_taken_away_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Opened before its holder let go, locked after: whoever comes next makes another file and locks that one."""
+    mine = region(tmp_path / "one")
+    first = hold_place(mine, "x-0123456789ab", "in use", "wait")
+    opened: list[int] = []
+
+    def let_go_in_between(path: Path) -> int:
+        fd = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+        if not opened:
+            let_go([first])
+        opened.append(fd)
+        return fd
+
+    monkeypatch.setattr("fencepost.cli.up_locks.opened", let_go_in_between)
+    second = hold_place(mine, "x-0123456789ab", "in use", "wait")
+    assert len(opened) == 2
+    assert os.path.samestat(os.fstat(second.fd), second.path.stat())
+    let_go([Place(*second)])
+    assert not second.path.exists()

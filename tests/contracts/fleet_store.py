@@ -27,6 +27,7 @@ from fencepost.core.capacity.shards import shard_of
 from fencepost.core.instant import MILLISECOND, SECOND
 from fencepost.ports import Refused
 from fencepost.ports.fleet import FleetStorePort
+from fencepost.roles.fleet.paging import pages
 
 Make: TypeAlias = Callable[[], FleetStorePort]
 EACH_KIND: tuple[FleetRow, ...] = (
@@ -331,6 +332,26 @@ class FleetStoreContract:
         later = [await names(store, "instance", shard=shard, since=snapshot) for shard in range(1, 8)]
         assert sorted(name for each in later for name in each) == ["web-1", "web-2", "web-3"]
         assert all(shard_of(name, 7) == place for place, each in enumerate(later, 1) for name in each)
+
+    @on_views(1)
+    async def test_a_page_at_a_time_no_row_is_missed(self, store: FleetStorePort) -> None:
+        """What was there at the first page comes once; what comes or changes meanwhile is read after its snapshot."""
+        hosts = [f"host-{number:02}" for number in range(40)]
+        await put(store, *map(host, hosts), InstanceRow("web-1"))
+        assert [len(page.rows) async for page in pages(store, "host", 1, 3)] == [0], "nobody owns a shard yet"
+        for shard in (1, 2):
+            await claimed(store, of=2, shard=shard)
+        for which in (1, 2, None):
+            found = [page async for page in pages(store, "host", which, 3)]
+            assert [at.row.key for page in found for at in page.rows] == await names(store, shard=which)
+        found = []
+        async for page in pages(store, "host", None, 3):
+            found.append(page)
+            proof = await store.prove(1, [("host", hosts[0]), ("host", hosts[-1])])
+            assert await store.commit(None, [(Change(*at),) for at in proof.rows if at is not None])
+        assert [at.row.key for page in found for at in page.rows] == hosts
+        changed = {at.row.key for at in (await store.rows("host", None, found[0].snapshot)).rows}
+        assert changed == {"host-00", "host-39"}
 
     @on_views(2)
     async def test_thousands_of_groups_are_one_commit(self, store: FleetStorePort, other: FleetStorePort) -> None:

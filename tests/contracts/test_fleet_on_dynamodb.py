@@ -31,7 +31,7 @@ def _aws(monkeypatch: pytest.MonkeyPatch, url: str) -> None:
 class TestDynamoDb(FleetStoreContract, FleetWaitingContract):
     """The rows in one table. An emulator does 600 requests a second, so fewer rounds and rows."""
 
-    writers = 10
+    writers = 6
     rounds = 2
     many = 300
 
@@ -42,7 +42,7 @@ class TestDynamoDb(FleetStoreContract, FleetWaitingContract):
         return lambda: DynamoDbFleetStore.open(table, AWS_REGION, create=True)
 
 
-@settings(max_examples=6, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=3, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(run=operations)
 def test_any_run_of_commits_ends_the_same_as_on_the_reference(run: list[Operation]) -> None:
     """Transactions, log and clock come to the same as the reference's one table."""

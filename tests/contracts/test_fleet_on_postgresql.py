@@ -46,7 +46,7 @@ class TestPostgresql(FleetStoreContract, FleetWaitingContract):
 def test_any_run_of_commits_ends_the_same_as_on_the_reference(server: Server) -> None:
     """What is proven of the reference's rows holds for the database only if the two never differ."""
 
-    @settings(max_examples=25, deadline=None)
+    @settings(max_examples=12, deadline=None)
     @given(run=operations)
     def runs(run: list[Operation]) -> None:
         async def go() -> None:

@@ -55,6 +55,12 @@ def test_a_shard_is_one_line_and_numbers_for_programs() -> None:
     assert shard_lines(compose(facts())) == []
 
 
+def test_one_host_is_one_host() -> None:
+    """It said "1 hosts"."""
+    one = {"hosts": 1, "held": 1, "suspect": 0, "lapsed": 0}
+    assert shard_lines(told(one))[0] == " FLEET  shard 1: manager unknown, 1 host (1 held), 20 ready"
+
+
 def test_a_crash_loop_says_what_ended_how_often_and_why() -> None:
     """A pool of one whose command fails is red for that, not for the address that a limit keeps."""
     why = "web-1.4 ended by itself on h1: couldn't be started: /bin/wbe: No such file or directory"

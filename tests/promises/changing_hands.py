@@ -21,7 +21,7 @@ def longest(shape: Shape) -> int:
     """
     slots, shared = lease_begin.begin(shape)
     shared = structs.replace(shared, alive=False, flight=(), budget=((Fault.SILENT, 1),))
-    return waits(settled(slots[0], shared), slots[-1], shape, {}, frozenset())
+    return waits(settled(slots[0], shared, shape), slots[-1], shape, {}, frozenset())
 
 
 def waits(world: World, time: Slot, shape: Shape, known: dict[object, int], path: frozenset[object]) -> int:
@@ -42,22 +42,22 @@ def waits(world: World, time: Slot, shape: Shape, known: dict[object, int], path
 def renewed(slot: Slot, time: Slot, shared: Shared, shape: Shape) -> list[World]:
     """A renewal's time later: the same manager, or another that has just taken over."""
     passed = next(move.shared for move in lease_moves.moves(time, shared, shape) if move.event == "time")
-    same = settled(leases.caught_up(slot, passed), passed)
+    same = settled(leases.caught_up(slot, passed.passed, passed.boot), leases.rested(passed), shape)
     # The names of those before don't matter any more, or no world would ever come again.
     row, shard = same[1].rows.host, same[1].rows.shard
     if row is None or shard is None:
         raise TypeError("both rows are there")
     rows = structs.replace(same[1].rows, shard=structs.replace(shard, owner="", epoch=1))
-    other = leases.manager(shape, slot.name)._replace(at=passed.ticks)
-    return [same, settled(other, structs.replace(same[1], rows=rows))]
+    other = leases.manager(shape, slot.name, slot.thinks.minds)
+    return [same, settled(other, structs.replace(same[1], rows=rows), shape)]
 
 
-def settled(slot: Slot, shared: Shared) -> World:
+def settled(slot: Slot, shared: Shared, shape: Shape) -> World:
     """Once the manager has done what it can: what it was told of first, time last, then that the host is silent."""
     silent = True
     while True:
         shared = structs.replace(shared, budget=((Fault.SILENT, 1),) if silent else ())
-        moves = [move for move in lease_moves.managing(slot, shared) if move.event != "checked"]
+        moves = [move for move in lease_moves.moves(slot, shared, shape) if move.event != "checked"]
         calls = [move for move in moves if move.event != "silent"]
         if not moves:
             return slot, structs.replace(shared, budget=())

@@ -20,7 +20,8 @@ from fencepost.core.capacity.messages import Answer
 from fencepost.core.capacity.rows import HostRow, ShardRow
 from fencepost.core.capacity.shard_owner import ShardOwner
 from fencepost.world import lease_placing, leases
-from fencepost.world.leases import NOW, Fault, Shape
+from fencepost.world.lease_minds import NOW
+from fencepost.world.leases import Fault, Shape
 
 Patch = tuple[Any, str, Any]
 LAUNCH, TERMINATE, TAKE, REPEAT, CRASH = Fault.LAUNCH, Fault.TERMINATE, Fault.TAKE, Fault.REPEAT, Fault.CRASH

@@ -157,7 +157,9 @@ def test_every_fault_has_a_meaning() -> None:
 def test_the_fleets_parts_are_explored_by_their_own_names() -> None:
     """Leases and network states have faults and bounds of their own, and say what their goal is."""
     (leases,) = fleet_command.explore("leases", moves=("cordon+crash",), time=1)
-    assert (leases.verdict, leases.states, leases.sometimes["cordoned"] > 0) == ("holds", 4_187, True)
+    assert (leases.verdict, leases.states, leases.sometimes["cordoned"] > 0) == ("holds", 1_997, True)
+    (longer,) = fleet_command.explore("leases", moves=("cordon+crash",), time=1, from_nothing=True)
+    assert (longer.verdict, longer.states) == ("holds", 4_187)
     assert leases.region == "1 lease manager, 1 host"
     assert "lapsed" in leases.goal
     (network,) = fleet_command.explore("network", moves=("none",))
@@ -172,6 +174,7 @@ def test_the_fleets_parts_are_explored_by_their_own_names() -> None:
         ("leases", {"managers": 3}, "from 1 to 2"),
         ("leases", {"time": 13}, "from 0 to 12"),
         ("network", {"time": 1}, "time is of leases only"),
+        ("network", {"from_nothing": True}, "from-nothing is of leases only"),
         ("network", {"most": 0}, "at least one state"),
     ],
 )

@@ -24,11 +24,16 @@ CLOCKS = ((Fault.SLOW_REPAIR, Fault.RELEASE), (Fault.FAST_REPAIR, Fault.RELEASE)
 RACING = ((), *NINE, (Fault.TORN,), (Fault.TORN_STORE,))
 """Those in which two planners, or a second enactor, make most of a difference."""
 ALONE = ((), *NINE, *FURTHER)
+REPAIR, BRIEF = (Fault.REPAIR, Fault.RELEASE), (Fault.BRIEF_REPAIR, Fault.TIME)
+ROLLBACK, WIPED, DELETED = (Fault.ROLLBACK, Fault.RELEASE), (Fault.STORE_WIPED,), (Fault.MARKER_DELETED,)
+LONG = (DELETED, WIPED, REPAIR, (Fault.BOTH,))
+TOUCHED = ((Fault.EMPTIED,), (Fault.ALTERED,), (Fault.UNKNOWN,))
+"""Those whose explorations are the largest: by two enactors and a planner in each run, by more parts in a soak."""
 
 
-def but(*longer: Faults) -> list[Any]:
+def but(*longer: Faults, among: tuple[Faults, ...] = ALONE) -> list[Any]:
     """Each move alone; some of them only in ``make soak``."""
-    return [pytest.param(faults, marks=[pytest.mark.soak] if faults in longer else []) for faults in ALONE]
+    return [pytest.param(faults, marks=[pytest.mark.soak] if faults in longer else []) for faults in among]
 
 
 @pytest.mark.parametrize("faults", ALONE, ids=name_of)
@@ -41,7 +46,9 @@ def test_two_enactors_and_a_planner_keep_every_promise(faults: Faults) -> None:
     assert any(result.sometimes.get(f"plan {number} published", 0) for number in (3, 4, 5, 6))
 
 
-@pytest.mark.parametrize("faults", but(*(faults for faults in FURTHER if faults not in RACING)), ids=name_of)
+@pytest.mark.parametrize(
+    "faults", but(*LONG, (Fault.TORN,), *(faults for faults in FURTHER if faults not in RACING)), ids=name_of
+)
 def test_two_enactors_and_two_planners_keep_every_promise(faults: Faults) -> None:
     """The same with planners that race: each move alone, a withdrawal, changes of inputs, 3 plans or more."""
     explored = shape(2, 2, faults, inputs=1 if faults in FURTHER or Fault.RELEASE in faults else 2)
@@ -58,7 +65,7 @@ def test_one_enactor_is_enough(faults: Faults) -> None:
     holds(Explorer(RegionModel(explored)).run(), explored)
 
 
-@pytest.mark.parametrize("faults", but(LARGE, *CLOCKS), ids=name_of)
+@pytest.mark.parametrize("faults", but(LARGE, *CLOCKS, REPAIR, BRIEF, (Fault.DRAIN, Fault.RESUME)), ids=name_of)
 def test_the_janitor_spares_what_is_live_newest_or_pinned(faults: Faults) -> None:
     """cleanup_spares_live: October 2025, step 4, was a clean-up that judged by age; here rows go and none is missed."""
     explored = shape(1, 1, faults, janitors=1)
@@ -67,7 +74,7 @@ def test_the_janitor_spares_what_is_live_newest_or_pinned(faults: Faults) -> Non
     assert result.sometimes["row deleted"] > 0
 
 
-@pytest.mark.parametrize("faults", [(), *NINE], ids=name_of)
+@pytest.mark.parametrize("faults", but(REPAIR, ROLLBACK, among=((), *NINE)), ids=name_of)
 def test_the_janitor_spares_what_a_second_enactor_may_still_write(faults: Faults) -> None:
     """cleanup_spares_live with a late enactor beside, whose older row must not be missed."""
     explored = shape(2, 1, faults, janitors=1)
@@ -112,7 +119,7 @@ def test_a_word_about_targets_is_lost_with_the_store_and_breaks_no_promise(word:
     assert result.sometimes["a person's word lost"] > 0
 
 
-@pytest.mark.parametrize("faults", but(LARGE), ids=name_of)
+@pytest.mark.parametrize("faults", but(LARGE, *CLOCKS, *LONG, BRIEF, *TOUCHED), ids=name_of)
 def test_two_endpoints_share_a_transaction_and_keep_every_promise(faults: Faults) -> None:
     """A batch of two applies whole or not at all, whoever races; each move alone, on either endpoint."""
     enactors, withdrawals = (1, 0) if len(faults) > 1 or faults in ((Fault.TORN,), (Fault.TORN_STORE,)) else (2, 1)
@@ -122,7 +129,7 @@ def test_two_endpoints_share_a_transaction_and_keep_every_promise(faults: Faults
     assert enactors == 1 or result.sometimes["fenced"] > 0
 
 
-@pytest.mark.parametrize("faults", but(LARGE, *CLOCKS), ids=name_of)
+@pytest.mark.parametrize("faults", but(LARGE, *CLOCKS, REPAIR, BRIEF, WIPED), ids=name_of)
 def test_transactions_under_way_at_once_keep_every_promise(faults: Faults) -> None:
     """An enactor's write of each endpoint arrives by itself, in any order, anything in between; each move alone."""
     enactors = 1 if len(faults) > 1 or faults in ((Fault.TORN,), (Fault.TORN_STORE,)) else 2
@@ -153,7 +160,9 @@ def test_the_known_limit_is_found() -> None:
     assert result.story[-2].what == MEANING[Fault.UNMARKED]
 
 
-@pytest.mark.parametrize("back", [(Fault.ROLLBACK,), (Fault.DRAIN, Fault.RESUME)], ids=name_of)
+@pytest.mark.parametrize(
+    "back", but((Fault.DRAIN, Fault.RESUME), among=((Fault.ROLLBACK,), (Fault.DRAIN, Fault.RESUME))), ids=name_of
+)
 def test_torn_reads_need_only_one_deletion_for_the_same(back: Faults) -> None:
     """The same page: "no marker" read before the first write, and A beside it after, is what a deletion would show.
 
@@ -201,17 +210,20 @@ def gist(shared: Shared, lean: Lean) -> Shared:
 
 
 MANY = (Fault.REPAIR, Fault.ADOPT, Fault.BRIEF_REPAIR, Fault.SLOW_REPAIR, Fault.FAST_REPAIR, Fault.DRAIN, Fault.TORN)
+LONG_WITHOUT = (BRIEF, WIPED, ROLLBACK, (Fault.FILE_LOST, Fault.EMPTIED))
 """Explored without a withdrawal where nothing is forgotten: else there are millions of states."""
 
 
-@pytest.mark.parametrize("faults", [some for some in but(*CLOCKS) if some.values != (LARGE,)], ids=name_of)
+@pytest.mark.parametrize(
+    "faults", but(*CLOCKS, *LONG_WITHOUT, among=tuple(faults for faults in ALONE if faults != LARGE)), ids=name_of
+)
 def test_forgetting_what_cannot_matter_loses_no_state(faults: Faults) -> None:
     """With and without the reductions of fencepost.explorer.lean the very same DNS, stores and memories are reached."""
     withdrawals = 0 if any(fault in MANY for fault in faults) else 1
     same_states(Shape(2, 1, budget=counted(faults, withdrawals=withdrawals)))
 
 
-@pytest.mark.parametrize("faults", [(), (Fault.CRASH,)], ids=name_of)
+@pytest.mark.parametrize("faults", but((Fault.CRASH,), among=((), (Fault.CRASH,))), ids=name_of)
 def test_forgetting_loses_no_state_of_two_stores(faults: Faults) -> None:
     """The same where two stores of one owner replace each other."""
     same_states(Shape(1, 1, stores=2, budget=counted(faults, inputs=0, withdrawals=0)))

@@ -21,6 +21,7 @@ from fencepost.core.capacity.messages import (
 )
 from fencepost.core.capacity.token import Token
 from fencepost.ports import Misconfigured, Unavailable
+from fencepost.roles.fleet import agent as agent_role
 from fencepost.roles.fleet.agent import Agent
 from fencepost.roles.fleet.agent_memory import MemoryFile
 from fencepost.roles.fleet.agent_server import AgentServer
@@ -171,18 +172,34 @@ def test_what_cant_be_written_counts_as_never_come(tmp_path: Path) -> None:
     played(tmp_path, play)
 
 
-def test_an_end_that_cant_be_written_is_written_later(tmp_path: Path, monkeypatch: object) -> None:
-    """Nobody says it again, so the agent does."""
+def test_an_end_that_cant_be_written_is_told_at_once_and_written_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A host with a full disk said of an instance that had died that it ran, and so its next attempt never came.
+
+    Told it may be: whoever begins again from the memory of before finds that it doesn't run. Nobody says it to the
+    agent again, so it tries to write it again by itself.
+    """
+    monkeypatch.setattr(agent_role, "AGAIN_S", 0.02)
 
     async def play(scene: Scene) -> None:
         await scene.ask(await scene.order(1, "web-1.1"))
         scene.disk.full = True
         scene.hands.runs.discard("web-1.1")
         scene.hands.ended("web-1.1")
-        await asyncio.sleep(0.05)
-        assert (await scene.check()).down == ()
-        scene.disk.full = False
         await scene.until_down("web-1.1")
+        memory = scene.disk.read()
+        assert memory is not None
+        assert memory.over == frozenset(), "it isn't written"
+        assert await scene.silent(Order("h1", T, scene.agent.host.boot, 100, InstanceSet(2))), "nor obeyed meanwhile"
+        again = Agent(HostSettings("h1", fresh_for=30), scene.disk, Hands(), lambda: scene.now)
+        scene.disk.full = False
+        await again.begin()
+        assert again.host.running == frozenset(), "an agent that begins here finds the same"
+        async with asyncio.timeout(10):
+            while (memory := scene.disk.read()) is None or "web-1.1" not in memory.over:  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+        assert scene.hands.starts == ["web-1.1"]
 
     played(tmp_path, play)
 

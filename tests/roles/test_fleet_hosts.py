@@ -120,6 +120,38 @@ def test_a_second_agent_under_a_live_hosts_name_is_refused() -> None:
     asked(work)
 
 
+def test_a_copied_memory_is_no_host_that_moved_while_somebody_listens_where_it_was() -> None:
+    """A folder copied, and both agents up: each was asked in its turn, and started the same attempts."""
+
+    async def work(api: Asked) -> None:
+        server = await asyncio.start_server(lambda _, writer: writer.close(), "127.0.0.1", 0)
+        place = f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        row = structs.replace(held("h1"), at=place)
+        await api.open(row)
+        noted = CheckpointRow("1/000000", "m1", api.now - 2 * SECOND, ("h1",), (1,))
+        await api.put(noted)
+        copy = {**HOST, "incarnation": row.incarnation}
+        status, body, headers = await api.call("/v1/fleet/hosts", {"hosts": [copy]})
+        assert (status, headers["retry-after"]) == (409, "30")
+        assert body["error"]["what"] == (
+            f"h1 is the name of the host at {place}, which answers; its memory was copied, and is here a second time"
+        )
+        assert "remove its folder (--state)" in body["error"]["hint"]
+        assert f"end the agent at {place}" in body["error"]["hint"]
+        assert (await api.store.prove(1, [("host", "h1")])).rows[0].row == row  # type: ignore[union-attr]
+        same = {**copy, "at": place}
+        assert (await api.call("/v1/fleet/hosts", {"hosts": [same]}))[0] == 200
+        # What listens there may be another program by now, or be stuck: who is silent for a lease has lost the name.
+        await api.put(structs.replace(noted, ages=(29,), silent=(0,)))
+        assert (await api.call("/v1/fleet/hosts", {"hosts": [copy]}))[0] == 200
+        await api.put(structs.replace(row, at=place), noted)
+        server.close()
+        await server.wait_closed()
+        assert (await api.call("/v1/fleet/hosts", {"hosts": [copy]}))[0] == 200, "it has moved"
+
+    asked(work)
+
+
 @pytest.mark.parametrize(
     ("addresses", "why"),
     [

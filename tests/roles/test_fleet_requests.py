@@ -141,9 +141,17 @@ def test_without_room_it_is_insufficient_capacity() -> None:
         assert (await launched(api, count=2))[0] == 202
         status, body, headers = await api.call("/v1/fleet/launch", {"pool": "web", "count": 2})
         assert (status, body["error"]["kind"]) == (503, "insufficient capacity")
-        assert body["error"]["what"] == "insufficient capacity: room for 1, and 2 asked for"
+        shut = "4 more on hosts that are cordoned or drained"
+        assert body["error"]["what"] == f"insufficient capacity: room for 1, and 2 asked for; {shut}"
+        assert "fencepost resume HOST    opens one; or add hosts, or terminate" in body["error"]["hint"]
         assert "retry-after" not in headers
         assert len(await api.instances()) == 2
+        await api.call("/v1/fleet/resume", {"names": ["h2"]})
+        assert (await launched(api, count=2, key="b"))[0] == 202
+        await api.call("/v1/fleet/drain", {"names": ["h1"]})
+        await api.call("/v1/fleet/gone", {"names": ["h2"]})
+        status, body, _ = await api.call("/v1/fleet/launch", {"pool": "web", "count": 1})
+        assert "; 3 more on hosts that are cordoned or drained" in body["error"]["what"], "who is gone has none"
 
     asked(work)
 
@@ -207,6 +215,25 @@ def test_too_many_waiting_is_request_limit_exceeded_with_a_time() -> None:
         assert body["error"]["what"] == "request limit exceeded: 1000 launches wait already"
         api.now += after * SECOND
         assert (await launched(api, count=1000, key="k2"))[0] == 202
+
+    asked(work)
+
+
+def test_a_launch_turned_away_while_none_waits_says_why() -> None:
+    """ "0 launches wait already" was the reason given, right after a thousand had been placed."""
+
+    async def work(api: Asked) -> None:
+        await api.open(held("h1", room=10_000))
+        assert (await launched(api, count=1000, key="k0"))[0] == 202
+        rows = [structs.replace(row, state="placed", attempt=1, host="h1") for row in (await api.instances()).values()]
+        await api.put(*rows)
+        status, body = await launched(api, count=1000, key="k1")
+        assert (status, body["error"]["kind"]) == (429, "request limit exceeded")
+        reason = "more was launched a moment ago than is placed in so short a time"
+        assert body["error"]["what"] == f"request limit exceeded: {reason}"
+        await api.put(DrainRow("network", 640, 640, 10.0))
+        _, body = await launched(api, count=1000, key="k2")
+        assert body["error"]["what"] == "request limit exceeded: 640 instances wait for their network state already"
 
     asked(work)
 

@@ -128,6 +128,30 @@ def test_a_row_that_another_manager_wrote_is_written_over() -> None:
     run(work)
 
 
+def test_a_wiped_store_is_told_everything_at_once() -> None:
+    """For ten seconds `status` said of a manager that was placing instances that it said nothing and placed none: the
+    shard was lost and its own again in a moment, and of that the wiped store knew nothing."""
+
+    async def work() -> None:
+        store = fleet(3)
+        manager = owning(store, 3)
+        teller = told(manager, store)
+        await teller.look()
+        before = teller.written["1"]
+        await teller.look()
+        assert teller.written["1"] == before, "there is no news"
+        manager.store = teller.store = fleet(3)
+        manager.leases.owner.epoch = manager.core.book.epoch = 1
+        manager.leases.owner.life = "life-0"  # what it was told before was told to another
+        teller.place = teller.standing
+        manager.leases.owner.life = "life-1"
+        await teller.look()
+        page = await teller.store.rows("checkpoint")
+        assert sorted(at.row.key for at in page.rows) == ["1", "1/000000"]
+
+    run(work)
+
+
 def test_who_is_waited_for_are_the_hosts_that_are_named() -> None:
     """A row of a host that isn't named (it was once) doesn't stand for one that is and hasn't come yet."""
 

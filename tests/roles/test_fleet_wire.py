@@ -141,3 +141,26 @@ def test_an_answer_of_an_agent_that_gives_no_causes_is_read() -> None:
     answer = Answer("h1", T, 5, 10**18, 7, 4, ("web-1.1",))
     fields = msgspec.msgpack.decode(msgspec.msgpack.encode(answer))[:-1]
     assert msgspec.msgpack.decode(msgspec.msgpack.encode(fields), type=Answer) == answer
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        Answer("h1", Token(1, 2**63, 1), 5, 1, 5, 1),
+        Answer("h1", Token(2**64 - 1, 1, 1), 5, 1, 5, 1),
+        Answer("h1", Token(1, 1, -1), 5, 1, 5, 1),
+        Answer("h1", T, -1, 1, 5, 1),
+        Answer("h1", T, 5, -1, 5, 1),
+        Answer("h1", T, 5, 1, -5, 1),
+        Answer("h1", T, 5, 1, 5, 2**63),
+        Newer("h1", Token(2**63, 1, 1)),
+        NetworkAnswer("h1", -5, 6, ()),
+    ],
+)
+def test_an_answer_with_numbers_that_cant_be_is_none(message: FromHost) -> None:
+    """Sealed rightly, by a host that has lost its wits, each of them ended its manager, whose arrays have 64 bits."""
+    wire = Wire(b"k" * 32)
+    assert wire.open_from_host(WIRE.pack("from host", 7, message, DATAGRAM_BYTES)) is None
+    assert wire.dropped == 1
+    with pytest.raises(msgspec.ValidationError):
+        msgspec.msgpack.decode(msgspec.msgpack.encode(Check("h1", Token(2**63, 0, 0))), type=ToHost)

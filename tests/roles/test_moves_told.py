@@ -3,7 +3,10 @@
 from importlib import resources
 from pathlib import Path
 
+from msgspec import structs
+
 from fencepost.core.traffic.membership import MICRO, Member, Membership, Move, Rule, State, Votes
+from fencepost.incident.record.troubles import ASKED_FOR
 from fencepost.roles.domains import Domains
 from fencepost.roles.load_balancer import LoadBalancers
 from fencepost.settings import load
@@ -48,6 +51,28 @@ def test_a_drained_target_comes_back_by_a_person(tmp_path: Path) -> None:
     """No passes were waited for: the drain ended."""
     move = Move(1, 0, KEYS[2], "b", State.DRAINED, State.IN, Rule.HEALTHY)
     assert line(tmp_path, move, Member(KEYS[2], "b", State.IN, flips=1)) == "127.0.2.1 back; 6 of 6 in"
+
+
+def test_what_somebody_asked_for_says_who(tmp_path: Path) -> None:
+    """Rules' own names mean nothing to who reads history: "out (operator)", "out (listing)"."""
+    drained = Member(KEYS[2], "b", State.DRAINED)
+    move = Move(1, 0, KEYS[2], "b", State.IN, State.DRAINED, Rule.OPERATOR)
+    assert line(tmp_path, move, drained) == "127.0.2.1 out by a person's drain; 5 of 6 stay"
+    moved = structs.replace(move, cause="host b1 is drained; web-1.2 serves at 127.0.2.12 instead")
+    assert line(tmp_path, moved, drained) == (
+        "127.0.2.1 out by a drain of its host: host b1 is drained; web-1.2 serves at 127.0.2.12 instead; 5 of 6 stay"
+    )
+    gone = structs.replace(move, after=None, rule=Rule.LISTING)
+    assert line(tmp_path, gone, drained).startswith("127.0.2.1 out by its list: not in it any more")
+    told = (line(tmp_path, each, drained) for each in (move, moved, gone))
+    assert all(ASKED_FOR[0] in text for text in told), "an incident's record takes them for no trouble"
+
+
+def test_one_that_never_served_joins(tmp_path: Path) -> None:
+    """It isn't back: it has never been there."""
+    move = Move(1, 0, KEYS[2], "b", State.PENDING, State.IN, Rule.HEALTHY)
+    told = line(tmp_path, move, Member(KEYS[2], "b", State.IN, joined=1))
+    assert told == "127.0.2.1 joins; 6 of 6 in; weight 10 % -> 100 % in 60 s"
 
 
 def test_a_removal_says_what_was_seen_who_stays_and_the_budget(tmp_path: Path) -> None:

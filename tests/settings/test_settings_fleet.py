@@ -104,6 +104,8 @@ def test_network_inputs_are_values() -> None:
     assert fleet is not None
     assert fleet.allow == (Allowed("tcp", 5302, "127.0.0.0/8"), Allowed("udp", 53, "2001:db8::/32"))
     assert list(map(str, fleet.allow)) == ["tcp/5302 from 127.0.0.0/8", "udp/53 from 2001:db8::/32"]
+    change = next(each for each in changes(loaded(), loaded(text)).settings if each.path == "fleet.allow")
+    assert not change.needs_restart, "the network manager reads it at each pass, and every host has it in seconds"
 
 
 def test_hosts_are_all_that_there_are() -> None:
@@ -224,6 +226,13 @@ def test_a_reload_says_what_changes_and_refuses_what_cant() -> None:
     moved = changes(before, loaded(edited("5302", "5303")))
     assert [(change.path, change.after) for change in moved.settings] == [("pool.web.launch.port", 5303)]
     assert too_much(before, loaded(edited("5302", "5303"))) == ()
+
+
+def test_a_reload_of_the_command_needs_no_restart() -> None:
+    """It said that it needed one, and the next launch ran the new command: the API takes it from what was loaded."""
+    found = changes(loaded(), loaded(edited("/bin/web", "/bin/new"))).settings
+    paths = [(each.path, each.needs_restart) for each in found]
+    assert paths == [("fleet.command", False), ("pool.web.launch.command", False)]
 
 
 def test_the_words_of_a_command_are_filled_and_other_braces_are_braces() -> None:

@@ -12,7 +12,7 @@ from fencepost.simulator.schedule import APART, KINDS, TAKES_MARKER, Upset, spac
 from fencepost.simulator.simulate import Simulation
 from fencepost.simulator.walked import Walked
 
-SEEDS = 30
+SEEDS = 50
 AT_ONCE = 10
 SOAKED = 1_000
 SOAKED_AT_ONCE = 100
@@ -26,7 +26,7 @@ def held(result: SimulationResult) -> None:
 
 
 @pytest.mark.parametrize("first", range(0, SEEDS, AT_ONCE))
-def test_thirty_seeds_of_an_hour_hold_every_promise(first: int) -> None:
+def test_fifty_seeds_of_an_hour_hold_every_promise(first: int) -> None:
     """Swarm testing (Groce et al., ISSTA 2012): each seed has its own kinds of upset, and how often."""
     held(simulate(range(first, first + AT_ONCE)))
 

@@ -16,6 +16,7 @@ from typing import Any
 
 from free_ports import free_port
 from msgspec import json
+from patience import patient
 
 from fencepost.assembly.fleet_key import fleet_key
 from fencepost.core.capacity.messages import (
@@ -41,7 +42,7 @@ SLEEPER = (sys.executable, "-c", "import time; time.sleep(600)")
 
 def until(what: Callable[[], Any], within_s: float = WAIT_S) -> Any:
     """What comes to be true."""
-    limit = time.monotonic() + within_s
+    limit = time.monotonic() + patient(within_s)
     while not (found := what()):
         assert time.monotonic() < limit, "it doesn't come to be"
         time.sleep(0.02)

@@ -19,6 +19,7 @@ import dns.query
 import dns.zone
 from agents import alive
 from free_ports import free_port
+from patience import patient
 from regions import FENCEPOST, RunningRegion
 
 from fencepost.assembly.places import write_secret
@@ -239,7 +240,7 @@ class FleetRegion(RunningRegion):
 
     def settled(self, within_s: float = 60) -> None:
         """Wait until all agree; the test fails with what differs."""
-        limit = time.monotonic() + within_s
+        limit = time.monotonic() + patient(within_s)
         while not self.agree():
             assert time.monotonic() < limit, f"{self.differs()}\n{self.log()}"
             time.sleep(0.1)

@@ -19,6 +19,7 @@ from typing import Any, Self, TypeVar
 from agents import until
 from delaying import DelayingProxy
 from free_ports import free_port
+from patience import patient
 from postgresql import Server
 
 from fencepost.adapters.store_postgresql.fleet import PostgresqlFleetStore
@@ -244,7 +245,7 @@ class FleetStage:
             rows = self.hosts().values()
             return len(rows) == count and all(row.lease == "held" and row.reported and not row.left for row in rows)
 
-        limit = begun + within_s
+        limit = begun + patient(within_s)
         while not held():
             assert time.monotonic() < limit, f"not held within {within_s} s\n{self.said()}"
             time.sleep(0.2 if count < 1000 else 1)

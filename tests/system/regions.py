@@ -20,8 +20,10 @@ from typing import Any, Self, TypeVar
 import dns.message
 import dns.query
 import dns.rdatatype
+from called import warm
 from free_ports import free_port
 from grounds import PROVIDERS, STORES, TEMPLATE, place_secrets
+from patience import patient
 
 from fencepost import assembly
 from fencepost.adapters.store_sqlite.writer import WriteLock
@@ -122,15 +124,7 @@ class RunningRegion:
 
     def fencepost(self, *words: str, ok: tuple[int, ...] = (0,), timeout: float = 30.0) -> str:
         """Run a command for this region; its stdout. Fails the test if its exit code isn't among ``ok``."""
-        done = subprocess.run(
-            [str(FENCEPOST), *words, "--config", str(self.config)],
-            cwd=self.folder,
-            capture_output=True,
-            text=True,
-            timeout=timeout,
-            stdin=subprocess.DEVNULL,
-            check=False,
-        )
+        done = warm().call([*words, "--config", str(self.config)], self.folder, os.environ, timeout)
         assert done.returncode in ok, (
             f"fencepost {' '.join(words)}: exit {done.returncode}\n{done.stdout}\n{done.stderr}"
         )
@@ -138,15 +132,7 @@ class RunningRegion:
 
     def fencepost_alone(self, *words: str, timeout: float = 60.0) -> str:
         """Run a command that names its files itself; its stdout."""
-        done = subprocess.run(
-            [str(FENCEPOST), *words],
-            cwd=self.folder,
-            capture_output=True,
-            text=True,
-            timeout=timeout,
-            stdin=subprocess.DEVNULL,
-            check=False,
-        )
+        done = warm().call(words, self.folder, os.environ, timeout)
         assert done.returncode == 0, (
             f"fencepost {' '.join(words)}: exit {done.returncode}\n{done.stdout}\n{done.stderr}"
         )
@@ -238,7 +224,7 @@ class RunningRegion:
 
     def until(self, what: Callable[[], Any], within_s: float, words: str) -> None:
         """Wait until something holds; the test fails with ``words`` if it doesn't in time."""
-        limit = time.monotonic() + within_s
+        limit = time.monotonic() + patient(within_s)
         while True:
             try:
                 if what():

@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 from typing import Self
 
+from patience import patient
 from regions import FENCEPOST
 
 
@@ -48,7 +49,7 @@ class Typed:
 
     def until(self, text: str, within_s: float = 20.0) -> str:
         """Read until a text is shown; what was shown since the last."""
-        limit = time.monotonic() + within_s
+        limit = time.monotonic() + patient(within_s)
         while text not in self.text:
             self.read(limit - time.monotonic(), text)
         seen, _, self.text = self.text.partition(text)

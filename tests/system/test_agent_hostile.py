@@ -151,6 +151,33 @@ def test_connections_that_prove_nothing_are_given_up(monkeypatch: pytest.MonkeyP
     played(play)
 
 
+def test_strangers_cant_fill_the_memory_nor_keep_managers_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three hundred connections, each with a message that never ends, took 300 MB; a thousand idle ones, every
+    manager's turn for ten seconds. The one with most of such a message goes, then the one open for longest."""
+    monkeypatch.setattr(agent_server, "UNPROVEN_BYTES", 200_000)
+    monkeypatch.setattr(agent_server, "CONNECTIONS_MOST", 20)
+
+    async def play(server: AgentServer, _: Echo, place: tuple[str, int]) -> None:
+        endless = FRAME_BYTES.to_bytes(4, "big") + b"x" * 50_000
+        strangers = [await asyncio.open_connection(*place) for _ in range(12)]
+        for number, (_reader, writer) in enumerate(strangers):
+            writer.write(endless + b"x" * number)
+        async with asyncio.timeout(10):
+            while server.unanswered < 9 or sum(server.unproven.values()) < 3 * 50_000:  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+        assert sum(server.unproven.values()) <= 200_000
+        idle = [await asyncio.open_connection(*place) for _ in range(30)]
+        assert isinstance(await ask(Wire(KEY), place, Check("h1", T), 10), Answer)
+        assert len(server.connections) <= 20
+        for _reader, writer in (*strangers, *idle):
+            writer.close()
+        async with asyncio.timeout(10):
+            while server.connections or server.unproven:  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+
+    played(play)
+
+
 def test_one_connection_carries_many_questions() -> None:
     """Cut anywhere by the network, each is answered under its own number."""
 

@@ -284,7 +284,7 @@ def test_a_dead_target_leaves_and_explain_says_why(region: RunningRegion) -> Non
     import signal
 
     region.signal("target/127.0.2.2", signal.SIGKILL)
-    region.until(lambda: "127.0.2.2" not in standing(region, API), 15, "it leaves DNS")
+    region.until(lambda: "127.0.2.2" not in standing(region, API), 60, "it leaves DNS")
     said = region.fencepost("explain", API)
     assert "127.0.2.2 (b)  dead since" in said
     assert "connection refused" in said

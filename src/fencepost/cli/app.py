@@ -6,14 +6,6 @@ from cyclopts.config import Env
 from fencepost import __version__
 from fencepost.cli import COMMANDS
 
-GROUPS_OF_COMMANDS = {
-    "fleet": "Hosts, and the instances that are launched on them.",
-    "incident": "Records of what happened, here and elsewhere.",
-    "dev": "Practise: stand-ins, and a careless writer (that one in regions with drills = true only).",
-    "store": "What a region's store is moved with.",
-}
-"""The first words of commands of two words."""
-
 
 def make() -> App:
     """The application. It raises its errors, and returns what a command returns."""
@@ -29,7 +21,7 @@ def make() -> App:
         result_action="return_value",
         suppress_keyboard_interrupt=False,
     )
-    groups = {name: App(name=name, help=help_) for name, help_ in GROUPS_OF_COMMANDS.items()}
+    groups = {name: App(name=name) for name in sorted({words.split()[0] for words in COMMANDS if " " in words})}
     for group in groups.values():
         app.command(group)
     for words, where in COMMANDS.items():

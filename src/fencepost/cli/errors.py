@@ -116,10 +116,17 @@ def of_file(error: OSError) -> Misconfigured:
 
 def run(words: list[str]) -> int:
     """Call the command the words name. Raises what it raises; ``Misconfigured`` for words that mean nothing."""
+    if words[:1] == ["help"] and len(words) > 1:
+        words = [*words[1:], "--help"]
     if not words or words[0] in ("-h", "--help", "help"):
         from fencepost.cli.help import overall
 
         terminal.say(overall())
+        return 0
+    if words[0] in PAIRED and all(word in ("-h", "--help") for word in words[1:]):
+        from fencepost.cli.help import of_pair
+
+        terminal.say(of_pair(words[0]))
         return 0
     from fencepost.cli.app import make
 
@@ -159,7 +166,7 @@ def words_of(error: PortError) -> str:
 ALIASES = {"apply": "enact"}
 """Another name for a command; what it is called everywhere is the second."""
 
-PAIRED = ("dev", "fleet", "incident")
+PAIRED = ("dev", "fleet", "incident", "store")
 """First words that need a second one."""
 
 ELSEWHERE = {

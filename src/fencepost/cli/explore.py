@@ -32,12 +32,15 @@ class Fleet:
     managers
         Of the fleet's parts, how many; 1 of leases, 2 of network.
     time
-        Of leases, how many renewals pass; for ever if not given.
+        Of leases, how many renewals pass; 3 (5 where it takes longer), from nothing for ever.
+    from_nothing
+        Of leases, begin where nobody owns anything yet, and not where the host's is held.
     """
 
     part: str | None = None
     managers: int | None = None
     time: int | None = None
+    from_nothing: Annotated[bool | None, Parameter(negative="")] = None
 
     def chosen(self) -> bool:
         """Whether it is the fleet that is asked for. Raises ``ValueError`` for its bounds beside DNS."""
@@ -46,9 +49,9 @@ class Fleet:
             return False
         return True
 
-    def bounds(self) -> dict[str, int | None]:
+    def bounds(self) -> dict[str, int | bool | None]:
         """What means nothing to DNS."""
-        return {"managers": self.managers, "time": self.time}
+        return {"managers": self.managers, "time": self.time, "from-nothing": self.from_nothing}
 
 
 DNS = Fleet()
@@ -165,7 +168,7 @@ def explore_fleet(fleet: Fleet, others: dict[str, Any], most: int | None, symmet
     known = fleet_command.PARTS.get(fleet.part or "")
     if known is None:
         raise ValueError(f"--part {fleet.part!r}: known are dns, leases and network")
-    bounds = given({**fleet.bounds(), "most": most})
+    bounds = {name.replace("-", "_"): value for name, value in given({**fleet.bounds(), "most": most}).items()}
     return told(
         fleet_command.explore(known, moves=moves, symmetry=symmetry, progress=Progress().exploring, **bounds), json
     )

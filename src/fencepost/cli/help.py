@@ -248,6 +248,74 @@ ABOUT = {
 }
 
 
+PAIRS = {
+    "fleet": (
+        "Hosts that run an agent, and the instances of a pool that are launched on them.\n"
+        "For regions with [fleet] in region.toml; the sample has one.",
+        (
+            ("fleet instances", "where each runs"),
+            ("fleet launch web --count 3 --wait", "returns when DNS answers them"),
+            ("fleet drain h7", "what runs there moves first"),
+        ),
+        (
+            ("look", "hosts", "Each host: its lease, its room, what a person said of it."),
+            ("", "instances", "What was launched: where it runs, and what it waits for."),
+            ("change", "launch", "More instances of a pool; once, however often it is asked."),
+            ("", "terminate", "End instances: out of DNS, and their hosts stop them."),
+            ("", "drain", "Move everything away from a host, make before break."),
+            ("", "cordon", "Place nothing more at a host; what runs there goes on."),
+            ("", "forget", "Take a host that is gone off the lists."),
+            ("measure", "calibrate", "On a quiet day: how many hosts may be asked at once."),
+        ),
+        "fencepost resume HOST ends a drain or cordon.   docs/operating/fleet.md",
+    ),
+    "incident": (
+        "Records of what happened, here and elsewhere: which symptoms, which causes,\n"
+        "what would have helped. Records are JSON, fencepost.incident/1.",
+        (
+            ("incident list --cause overload", "by kind of cause"),
+            ("incident show aws-2025-10-19", "October 2025, and what is related"),
+            ("incident record --last 6h", "of what this region's history says"),
+        ),
+        (
+            ("look", "list", "Those that come with fencepost, and your own in incidents/."),
+            ("", "show", "One of them in full, and those related to it."),
+            ("make", "record", "A new one, from this region's history or from a replay."),
+        ),
+        "None of them changes anything in a region.   docs/operating/incident-record.md",
+    ),
+    "dev": (
+        "To practise on, and to develop against. The stand-ins stay on this machine;\n"
+        "wipe writes to the region's own DNS server.",
+        (
+            ("dev wipe api.example.test", "a careless writer; see it heal"),
+            ("dev agents --hosts 10000", "a fleet of ten thousand hosts"),
+            ("dev route53 --zone example.test", "a Route 53 to try things on"),
+        ),
+        (
+            ("drills", "wipe", "Empty a record unfenced, only where drills = true."),
+            ("stand-ins", "agents", "So many hosts in one process, each deciding as a real one."),
+            ("", "route53", "Route 53's API on loopback, in its own words and limits."),
+        ),
+        "fencepost up --provider route53-dev    the sample on it\ndocs/operating/commands.md",
+    ),
+    "store": (
+        "What a region's store is moved with, and put right after it was set back.",
+        (
+            ("store copy region.toml new.toml", "one file's store into the other's"),
+            ("store restamp", "after a disk was set back"),
+            ("fleet hosts", "who has reported since"),
+        ),
+        (
+            ("move", "copy", "One store into another; the region may run meanwhile."),
+            ("mend", "restamp", "Let every lease count as unknown, until hosts report."),
+        ),
+        "docs/operating/store-move.md and docs/operating/store-lost.md",
+    ),
+}
+"""The first words of commands of two words: about, examples, a sentence a command, where to read on."""
+
+
 def lines(examples: tuple[tuple[str, str], ...]) -> list[str]:
     """Examples, one a line, what they do beside them (or below, where the command is long)."""
     width = max([len(words) for words, _ in examples if len(words) <= 40], default=0)
@@ -277,6 +345,16 @@ def overall() -> str:
         "Exit codes: 0 done, 1 a finding or refusal, 2 usage or configuration,",
         "3 not reachable, 130 interrupted.",
     ]
+    return "\n".join(found)
+
+
+def of_pair(first: str) -> str:
+    """What ``fencepost fleet --help`` and its like say."""
+    about, examples, commands, more = PAIRS[first]
+    groups, names = (max(len(row[at]) for row in commands) for at in (0, 1))
+    found = [*lines(examples), "", about, ""]
+    found += [f"  {group:<{groups}}  {name:<{names}}  {sentence}" for group, name, sentence in commands]
+    found += ["", f"More on one, with its flags:  fencepost {first} {commands[0][1]} --help", more]
     return "\n".join(found)
 
 

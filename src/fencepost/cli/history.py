@@ -10,6 +10,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from fencepost.cli.acts import act, write
 from fencepost.cli.flags import Config, Json, Timeout, duration
 from fencepost.cli.layout import beside, width
 from fencepost.cli.loaded import loaded_in
@@ -169,8 +170,12 @@ def what(row: HistoryRow, name: str | None) -> str:
     said = once(row.text)
     if row.kind == "plan":
         return said.partition(": ")[2]
+    if row.kind == "operator" and (sentence := act(row.on, said)):
+        return sentence
     if who(row) == row.on:
         return said
+    if row.kind == "enacted" and name == row.on:
+        return write(said) or said
     text = f"FENCED: {said}" if row.kind == "fenced" else said
     return text if name == row.on else f"{row.on} {text}"
 

@@ -23,7 +23,11 @@ if TYPE_CHECKING:  # the replay is loaded when it is wanted
     from fencepost.incident.replay.scenario import Scenario
 
 OCTOBER = "aws-2025-10-19"
-HOSTS_MOST = 10_000_000
+HOSTS_MOST = 5_000_000
+HOSTS_EACH_MOST = 200_000
+"""Where many replays are compared, side by side."""
+HOSTS_LONG = 500_000
+"""From here on it is said how long it takes, before it is begun."""
 
 
 @dataclass(frozen=True)
@@ -113,6 +117,7 @@ def replay(
     found = set_values(find_scenario(scenario), dict(_pair(each) for each in set_))
     options = _options(guards, without, dns_outage, hosts, seed)
     _check_outage(found, options, asked)
+    _check_size(options, asked)
     if asked.values:
         return _values(found, json)
     if asked.robust is not None:
@@ -159,6 +164,27 @@ def _check_outage(scenario: "Scenario", options: "Options", asked: Asked) -> Non
     }
     for flag in (flag for flag, given in flags.items() if given):
         raise Misconfigured("the store is never away in this scenario", where=flag, hint="name one in which it is")
+
+
+def _check_size(options: "Options", asked: Asked) -> None:
+    """Nothing is silent for minutes, and nothing eats a machine's memory unasked."""
+    flags = {"--ablate": asked.ablate, "--robust": asked.robust is not None, "--map": asked.map}
+    flags["--trap"] = asked.trap not in (None, "list")
+    many = next((flag for flag, is_given in flags.items() if is_given), None)
+    if many is not None and options.hosts > HOSTS_EACH_MOST:
+        said = f"{options.hosts:,} hosts in each of many replays"
+        hint = f"at most {HOSTS_EACH_MOST:,} with {many}: all rates scale with them"
+        raise Misconfigured(said, where="--hosts", hint=hint)
+    if many is None and not asked.values and options.hosts >= HOSTS_LONG:
+        seconds, megabytes = cost(options)
+        same = "100,000 hosts show the same, since all rates scale with them"
+        note(f"about {seconds:.0f} s and {megabytes:,.0f} MB; {same}")
+
+
+def cost(options: "Options") -> tuple[float, float]:
+    """Seconds of CPU and megabytes of memory that a replay of many hosts takes; measured up to 1,000,000."""
+    each_us, bytes_ = (35, 300) if options.guards else (7, 90)
+    return 1 + options.hosts * each_us / 1e6, 60 + options.hosts * bytes_ / 1e6
 
 
 def _pair(text: str) -> tuple[str, str]:
@@ -244,7 +270,7 @@ def _page(runs: "list[tuple[str, Outcome]]", ablation: "Sequence[Row] | None") -
 
 
 def _beside(outcome: "Outcome") -> list[tuple[str, "Outcome"]]:
-    """The replay, and beside it as it was what guards would have made of the same outage."""
+    """The replay, and beside it as it was what guards would have made of the same trouble."""
     from msgspec import structs
 
     from fencepost.incident.replay.guards import NONE, PRODUCTION, Guard
@@ -253,8 +279,11 @@ def _beside(outcome: "Outcome") -> list[tuple[str, "Outcome"]]:
 
     found = [(called(outcome.options), outcome)]
     length = outage_s(outcome.scenario)
-    if outcome.options.guards != NONE or not outcome.options.operators or length is None:
+    if outcome.options.guards != NONE or not outcome.options.operators:
         return found
+    if length is None:
+        options = structs.replace(outcome.options, guards=PRODUCTION)
+        return [*found, (called(options), run(outcome.scenario, options))]
     pulled = frozenset({Guard.ADMISSION, Guard.NETWORK_THROTTLE})
     for guards, operators in ((pulled, False), (PRODUCTION - {Guard.FENCE}, True)):
         options = structs.replace(outcome.options, guards=guards, operators=operators, outage_s=length)

@@ -123,7 +123,8 @@ def shard_lines(status: Status) -> list[str]:
         hosts = counted(each, ("held", "suspect", "lapsed"))
         instances = counted(each, ("ready", "pending", "waiting", "ending"))
         number = UNKNOWN if each.hosts is None else f"{each.hosts:,}"
-        text = f"{number} hosts{f' ({hosts})' if hosts else ''}, {instances or 'no instances'}"
+        noun = "host" if each.hosts == 1 else "hosts"
+        text = f"{number} {noun}{f' ({hosts})' if hosts else ''}, {instances or 'no instances'}"
         if each.placing is False:
             text += f"; {styled('nothing is placed', 'yellow')}: it waits for {each.waits_for}"
         lines.append(f" FLEET  shard {each.shard}: {manager}, {text}")

@@ -20,7 +20,7 @@ from fencepost.cli.terminal import interactive, say
 from fencepost.cli.up_fleet import UpFleet
 from fencepost.cli.up_lines import Steady, Teller, end_quietly
 from fencepost.cli.up_reload import reload_aside
-from fencepost.cli.up_start import ask_once, hold, hold_places, refuse_clashes, say_holder
+from fencepost.cli.up_start import Locks, ask_once, hold_all, refuse_clashes
 from fencepost.cli.up_state import read
 from fencepost.cli.up_tries import Tries
 from fencepost.cli.up_versions import be_alone
@@ -105,7 +105,7 @@ class Run:
         self.ended = False
         self.has_api = False
         self.supervisor = 0
-        self.locks: tuple[int, ...] = ()
+        self.locks = Locks()
         self.fleet = UpFleet(region, with_targets=with_targets)
         self.screen = Steady(up_screen.Plain(self.stream))
 
@@ -117,11 +117,15 @@ class Run:
         if self.region.dns.provider == "embedded":
             self.assembly.make_tsig_key(self.region)
         # Held from here on, so that of two that start at once the second is told so, here where it can be said.
-        self.locks = (hold(self.folder), *hold_places(self.region))
-        if not by_api(self.region.dns):
-            self.assembly.tsig_key(self.region)
-        if not self.store_comes_later():
-            self.load()
+        self.locks = hold_all(self.region, self.folder)
+        try:
+            if not by_api(self.region.dns):
+                self.assembly.tsig_key(self.region)
+            if not self.store_comes_later():
+                self.load()
+        except BaseException:
+            self.locks.let_go()
+            raise
         with self.screen.losing("a line"):
             say(self.opening(), self.stream)
         lines, alive = self.fork_supervisor()
@@ -205,7 +209,7 @@ class Run:
         flush()
         self.supervisor = os.fork()
         if self.supervisor:
-            for held in (lines_out, gone_in, *self.locks):  # a lock is the child's as well, and lives as long
+            for held in (lines_out, gone_in, *self.locks.fds):  # a lock is the child's as well, and lives as long
                 os.close(held)
             return lines_in, gone_out
         code = 1
@@ -216,8 +220,7 @@ class Run:
             os.close(lines_in)
             os.close(gone_out)
             locks = self.locks
-            for lock in locks:
-                say_holder(lock)
+            locks.say_holder()
             tell = Teller(lines_out)
             specs = [
                 Spec(
@@ -238,8 +241,7 @@ class Run:
                 calls=self.fleet.calls,
             )
             supervisor.run(gone_in)
-            for lock in locks:
-                os.close(lock)
+            locks.let_go()
             code = 0
         finally:
             leave(code)

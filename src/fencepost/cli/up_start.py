@@ -2,22 +2,21 @@
 
 import contextlib
 import fcntl
-import hashlib
 import ipaddress
 import os
 import re
-import tempfile
 from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from fencepost.assembly.ports_in_use import taken_by
-from fencepost.assembly.stores import dsn
 from fencepost.cli.flags import agree
 from fencepost.cli.regions import refuse_if_running, shown
+from fencepost.cli.up_locks import Place, clear_left, hold_places, let_go
 from fencepost.cli.up_versions import refuse_other_versions
 from fencepost.ports import Misconfigured
 from fencepost.settings import Region
-from fencepost.settings.providers import PROVIDERS, where
+from fencepost.settings.providers import PROVIDERS
 from fencepost.settings.values import LOOPBACK
 
 
@@ -46,59 +45,41 @@ def refuse_clashes(region: Region, folder: Path, *, with_targets: bool) -> None:
         text = "; ".join([first[1], *(f"{what}: {why}" for what, why in others)])
         hint = f"write another port in {shown(Path(region.path))}, or end that process if you know it"
         raise Misconfigured(text, where=first[0], hint=hint)
-    for fd in hold_places(region):
-        os.close(fd)
+    let_go(hold_places(region))
 
 
-def hold_places(region: Region) -> tuple[int, ...]:
-    """Hold the locks of this owner at this server and each domain, and of the store, as long as these are open.
+class Locks(NamedTuple):
+    """The folder's lock and those of the places; held until all of ``fds`` are closed, here and in every child."""
 
-    The same owner at another server is another's business: their markers never meet. Two regions in one store would
-    each take the other's configuration for its own. Raises ``Misconfigured`` if another region on this machine has one.
-    """
-    place = " ".join([where(region.dns), region.dns.option("zone_id"), region.dns.option("endpoint")]).strip()
-    held: list[int] = []
+    folder: int = -1
+    places: tuple[Place, ...] = ()
+
+    @property
+    def fds(self) -> tuple[int, ...]:
+        """What is open for them."""
+        return (self.folder, *(place.fd for place in self.places))
+
+    def say_holder(self) -> None:
+        """Have each say this process, which took them over."""
+        for fd in self.fds:
+            say_holder(fd)
+
+    def let_go(self) -> None:
+        """Let go of all. The folder's file stays: it says that the region was started here."""
+        let_go(self.places)
+        os.close(self.folder)
+
+
+def hold_all(region: Region, folder: Path) -> Locks:
+    """Hold all of them, and take away what killed regions left. Raises ``Misconfigured``."""
+    lock = hold(folder)
     try:
-        for domain in region.dns.domains:
-            what = f'owner "{region.owner}" is in use for {domain} at {place} already'
-            hint = "no two regions share an owner: write another in [region], or end that one"
-            held.append(hold_place(region, f"{region.owner}-{digest(f'{place} {domain}')}", what, hint))
-        store = str(Path(region.store.path).resolve()) if region.store.kind == "sqlite" else region.store.place
-        exact = dsn(region) if region.store.kind == "postgresql" else store
-        what = f"the store {store} is another region's already"
-        hint = "no two regions share a store: write another one in [store], or end that one"
-        held.append(hold_place(region, f"store-{digest(exact)}", what, hint))
+        places = hold_places(region)
     except BaseException:
-        for fd in held:
-            os.close(fd)
+        os.close(lock)
         raise
-    return tuple(held)
-
-
-def digest(text: str) -> str:
-    """A short name for a file."""
-    return hashlib.sha256(text.encode()).hexdigest()[:12]
-
-
-def hold_place(region: Region, name: str, what: str, hint: str) -> int:
-    """Hold one lock. Raises ``Misconfigured`` with those words if another process on this machine has it."""
-    folder = Path(os.environ.get("XDG_RUNTIME_DIR") or tempfile.gettempdir())
-    path = folder / f"fencepost-{name}.lock"
-    flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
-    try:
-        fd = os.open(path, flags, 0o644)
-    except PermissionError:
-        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        other = os.read(fd, 4096).decode(errors="replace").strip()
-        os.close(fd)
-        raise Misconfigured(f"{what}, by {other}", where=region.path, hint=hint) from None
-    if os.access(path, os.W_OK):
-        os.ftruncate(fd, 0)
-        os.pwrite(fd, f"{region.path} (pid {os.getpid()})\n".encode(), 0)
-    return fd
+    clear_left()
+    return Locks(lock, places)
 
 
 def hold(folder: Path) -> int:

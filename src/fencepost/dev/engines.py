@@ -7,6 +7,7 @@ pages about each.
 """
 
 import base64
+import contextlib
 import ctypes
 import hashlib
 import os
@@ -48,6 +49,10 @@ DOMAIN = """zone "{domain}" {{
 """
 
 
+WHOSE = "fencepost-sample"
+"""In a cluster that lies away from its sample: the folder of the sample's part."""
+
+
 class Command(NamedTuple):
     """What to run, and as whom (None: as we are)."""
 
@@ -80,7 +85,7 @@ def postgresql(region: Region, folder: Path) -> Command:
     """PostgreSQL 15 for the region's store alone. Raises ``Misconfigured`` if it isn't installed.
 
     It refuses to run as root, and other users may not look into our folders: as root its files are kept in the system's
-    folder for temporary files, as its own user.
+    folder for temporary files, as its own user. Those of samples that are gone are removed from there.
     """
     program = installed("postgres", "postgresql-15", POSTGRES)
     dsn = urlsplit(dsn_of(region))
@@ -89,12 +94,14 @@ def postgresql(region: Region, folder: Path) -> Command:
     if user is not None:
         name = hashlib.sha256(str(folder.absolute()).encode()).hexdigest()[:12]
         data = Path(tempfile.gettempdir()) / f"fencepost-postgresql-{name}"
+        clear_forgotten()
     made = folder / "made"
     if not made.exists() or not (data / "PG_VERSION").exists():
         shutil.rmtree(data, ignore_errors=True)  # left by a sample that was forgotten: its password is another
         make_cluster(data, user, str(dsn.username), str(dsn.password))
         folder.mkdir(parents=True, exist_ok=True)
         made.write_text(f"{data}\n")
+        (data / WHOSE).write_text(f"{folder.absolute()}\n")
     settings = {
         "listen_addresses": str(dsn.hostname),
         "port": str(dsn.port),
@@ -103,6 +110,18 @@ def postgresql(region: Region, folder: Path) -> Command:
     }
     words = [program, "-D", str(data)]
     return Command([*words, *(word for key, value in settings.items() for word in ("-c", f"{key}={value}"))], user)
+
+
+def clear_forgotten() -> None:
+    """Remove clusters whose sample's folder is gone: forty megabytes each, which nobody else would ever remove."""
+    for data in Path(tempfile.gettempdir()).glob("fencepost-postgresql-*"):
+        with contextlib.suppress(OSError, ValueError):
+            folder = Path((data / WHOSE).read_text().strip())
+            if (folder / "made").exists() or data.is_symlink():
+                continue
+            running = data / "postmaster.pid"
+            if not running.exists() or not Path(f"/proc/{int(running.read_text().split()[0])}").exists():
+                shutil.rmtree(data, ignore_errors=True)
 
 
 def make_cluster(data: Path, user: str | None, owner: str, password: str) -> None:

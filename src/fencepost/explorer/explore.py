@@ -6,12 +6,15 @@ reached, the goal must be reachable by the parts' own steps alone, and no schedu
 them from it for ever. Where the numbers run away there is no last state; :mod:`fencepost.explorer.runaway` sees that.
 """
 
+import gc
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Generic, TypeAlias
 
 import numpy as np
 
+from fencepost.explorer.factored import FactoredModel, FactoredWorlds
 from fencepost.explorer.graph import Graph, Some
 from fencepost.explorer.known import Ints, Known
 from fencepost.explorer.result import NO_MEMORY, UNASKED, Result, Step
@@ -43,12 +46,17 @@ class Explorer(Generic[P, S]):
     """
 
     def __init__(
-        self, model: Model[P, S], *, symmetry: bool = True, rounds: bool = True, progress: Progress | None = None
+        self,
+        model: Model[P, S] | FactoredModel[P, S],
+        *,
+        symmetry: bool = True,
+        rounds: bool = True,
+        progress: Progress | None = None,
     ) -> None:
         self.model = model
         self.rounds = rounds
         self.progress = progress
-        self.worlds = Worlds(model, symmetry=symmetry)
+        self.worlds: Worlds[P, S] = worlds_of(model, symmetry=symmetry)
         self.known = Known(1 + self.worlds.count)
         self.parents: list[Ints] = [np.array([-1], np.int32)]
         self.graph = Graph()
@@ -61,6 +69,11 @@ class Explorer(Generic[P, S]):
     def run(self, most: int = MOST) -> Result:
         """Explore until about ``most`` states are known. Ctrl-C, or no more memory, ends it with the result so far."""
         began = time.process_time()
+        with collector_at_rest():
+            return self.walked(most, began)
+
+    def walked(self, most: int, began: float) -> Result:
+        """All of it, from ``began`` (CPU seconds) on."""
         finished = self.guarded(lambda: self.search(min(most, NUMBERED_MOST)))
         holds = self.broken is None and finished and self.guarded(self.converges)
         if finished and not holds and self.broken is None:
@@ -198,3 +211,22 @@ class Explorer(Generic[P, S]):
             path.append(number)
             number = self.parent(number)
         return path[::-1]
+
+
+@contextmanager
+def collector_at_rest() -> Iterator[None]:
+    """Without Python's search for cycles: a walk keeps all that it makes, by the million, to its end."""
+    on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if on:
+            gc.enable()
+
+
+def worlds_of(model: Model[P, S] | FactoredModel[P, S], *, symmetry: bool) -> Worlds[P, S]:
+    """The worlds of a model, as it is made."""
+    if isinstance(model, FactoredModel):
+        return FactoredWorlds(model, symmetry=symmetry)
+    return Worlds(model, symmetry=symmetry)

@@ -187,10 +187,14 @@ class Worlds(Generic[P, S]):
         slot_after, shared_after = self.reduced(move)
         stirs = self.model.stirred(self.shareds[shared], shared_after)
         number = slot if slot_after is None else self.slot_id(slot_after)
-        broken = move.broken or ""
-        if broken not in self.promises:
-            self.promises.append(broken)
-        return number, self.shared_id(shared_after), stirs, move.calm, self.promises.index(broken)
+        return number, self.shared_id(shared_after), stirs, move.calm, self.promise_id(move.broken)
+
+    def promise_id(self, broken: str | None) -> int:
+        """The number of a promise, 0 for none."""
+        name = broken or ""
+        if name not in self.promises:
+            self.promises.append(name)
+        return self.promises.index(name)
 
     def reduced(self, move: Move) -> tuple[P | None, S]:
         """Slot and shared part after a move, without what can't matter."""
@@ -239,5 +243,5 @@ class Worlds(Generic[P, S]):
                 after[at] = self.slot_id(slot)
             number = self.shared_id(shared_after)
             if self.model.stirred(here, shared_after):
-                after = [self.looked(number, part) for part in after]
+                number, *after = self.look(np.array([[number, *after]], np.int32))[0].tolist()
             yield at, move, after, self.ordered(np.array([[number, *after]], np.int32))[0].tolist()

@@ -5,7 +5,7 @@ Errors are those of :mod:`fencepost.ports`; the rows' reference semantics those 
 """
 
 from collections.abc import Callable, Collection, Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 from fencepost.core.capacity.fleet_store import Claim, Group, Versioned
 from fencepost.core.capacity.messages import Instance, NetworkState
@@ -68,6 +68,18 @@ class FleetStorePort(Protocol):
 
     async def close(self) -> None:
         """Let go of files and connections."""
+        ...
+
+
+@runtime_checkable
+class PagedFleetStorePort(FleetStorePort, Protocol):
+    """A fleet's store that can be read a page at a time."""
+
+    async def some_rows(self, kind: Kind, shard: int | None, after: str, most: int) -> Page:
+        """The first ``most`` rows of a kind (of a shard) with a key after this one, as they are now.
+
+        Fewer are the last. The next page is as of another moment, and may be of another life.
+        """
         ...
 
 

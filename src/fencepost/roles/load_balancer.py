@@ -202,7 +202,7 @@ class LoadBalancers:
         if pool.launch is None or self.fleet is None:
             return Listing(targets, loaded.revision, confirmed=loaded.confirmed)
         instances = launched(pool.name, self.fleet.rows, row, frozenset(target.key for target in targets))
-        both = (*by_hosts(targets, self.fleet.rows), *instances.targets)
+        both = (*by_hosts(targets, self.fleet.rows, row), *instances.targets)
         return Listing(both, loaded.revision, deregistered=instances.ended, confirmed=loaded.confirmed)
 
     async def published(self, loaded: Loaded, pool: Pool) -> frozenset[str] | None:
@@ -243,17 +243,28 @@ class LoadBalancers:
             if move.rule is Rule.FALL and member is not None:
                 left = f"budget {(move.tokens + move.cost) / MICRO:.1f} -> {move.tokens / MICRO:.1f}"
                 return self.history("removed", pool.name, f"{move.key} dead, out: {sight(member)}; {stay}; {left}")
-            why = f"{move.rule}: {move.cause}" if move.cause else str(move.rule)
-            return self.history("removed", pool.name, f"{move.key} out ({why}); {stay}")
+            return self.history("removed", pool.name, f"{move.key} {asked_for(move)}; {stay}")
         if move.after in SERVING and move.before not in SERVING and move.before is not None:
             how = came_back(pool, member) if move.before is State.OUT and member is not None else ""
+            came = "joins" if move.before is State.PENDING else f"back{how}"
             ramps = f"; {ramping(pool)}" if member is not None and member.joined else ""
-            return self.history("back", pool.name, f"{move.key} back{how}; {serving} of {len(row.members)} in{ramps}")
+            return self.history("back", pool.name, f"{move.key} {came}; {serving} of {len(row.members)} in{ramps}")
         return None
 
     def history(self, kind: str, pool: str, text: str) -> HistoryRow:
         """A line of history by this load balancer."""
         return HistoryRow(kind, pool, self.name, text, clock.now())
+
+
+def asked_for(move: Move) -> str:
+    """How a target left that wasn't found dead: "out by ..." wherever somebody asked for it."""
+    if move.rule is Rule.OPERATOR:
+        return (
+            f"out by a drain of its host: {move.cause}" if move.cause.startswith("host ") else "out by a person's drain"
+        )
+    if move.rule is Rule.LISTING:
+        return "out by its list: not in it any more, or what ran there has ended"
+    return f"out ({move.rule}: {move.cause})" if move.cause else f"out ({move.rule})"
 
 
 def came_back(pool: Pool, member: Member) -> str:

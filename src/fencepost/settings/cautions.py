@@ -1,11 +1,13 @@
 """What is allowed and surprises people: said by `check` and at the start, refused by neither."""
 
 import ipaddress
+from urllib.parse import urlsplit
 
 from fencepost.settings import units
 from fencepost.settings.mistakes import Notes
 from fencepost.settings.providers import PROVIDERS, where
 from fencepost.settings.schema import Endpoint, Pool, Region
+from fencepost.settings.values import LOOPBACK
 
 TTL_LONG_S = 300
 """Callers keep a dead address for up to a TTL; past five minutes most of an incident is the caches'."""
@@ -21,7 +23,7 @@ def note_cautions(region: Region, notes: Notes) -> None:
     """Note each thing about a region that its owner may not expect."""
     _zones(region, notes)
     _names(region, notes)
-    if region.drills and region.dns.provider != "embedded":
+    if region.drills and not _here(region):
         text = f'drills are allowed on a real provider ("{region.dns.provider}"), and they damage live records'
         notes.odd(("region", "drills"), text)
     if region.dns.ttl_s > TTL_LONG_S:
@@ -31,6 +33,13 @@ def note_cautions(region: Region, notes: Notes) -> None:
         _pool(region, pool, notes)
         if pool.name not in used:
             notes.odd(pool.line, f"no endpoint uses pool {pool.name}; its targets are probed and answer nobody")
+
+
+def _here(region: Region) -> bool:
+    """Whether records are written on this machine only: a sample's BIND or stand-in is none that others ask."""
+    if region.dns.provider == "rfc2136" and region.dns.server is not None:
+        return ipaddress.ip_address(region.dns.server.host).is_loopback
+    return region.dns.provider == "embedded" or urlsplit(region.dns.option("endpoint")).hostname in LOOPBACK
 
 
 def _zones(region: Region, notes: Notes) -> None:

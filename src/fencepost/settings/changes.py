@@ -38,8 +38,6 @@ NEEDS_RESTART = (
     "fleet.renew_ns",
     "fleet.key",
     "fleet.driver",
-    "fleet.command",
-    "fleet.allow",
 )
 """Settings that roles take up at their start: what a region holds open, has written its name on, or was given once."""
 

@@ -9,15 +9,16 @@ from collections.abc import Iterator
 
 from msgspec import structs
 
-from fencepost.world import lease_moves, lease_placing, leases
+from fencepost.world import lease_acts, lease_moves, lease_placing, leases
+from fencepost.world.lease_minds import Minds
 from fencepost.world.leases import Fault, Shape, Shared, Slot
 
 World = tuple[tuple[Slot, ...], Shared]
 
 
-def begin(shape: Shape) -> World:
-    """The first state of a walk of this shape."""
-    slots, shared = leases.start(shape)
+def begin(shape: Shape, minds: Minds | None = None) -> World:
+    """The first state of a walk of this shape. ``minds`` are those met in other walks with the same deciders."""
+    slots, shared = leases.start(shape, minds)
     if shape.held or shape.placed:
         slots, shared = held(shape, slots, shared)
     return placed(slots, shared) if shape.placed else (slots, shared)
@@ -33,7 +34,7 @@ def held(shape: Shape, slots: tuple[Slot, ...], shared: Shared) -> World:
         for slot, here in front:
             if ready(slot, here):
                 there = structs.replace(here, budget=shared.budget, time=shared.time)
-                return (slot, *(leases.caught_up(each, there) for each in slots[1:])), there
+                return (slot, *slots[1:]), there
             for found in steps(slot, others, here, shape):
                 key = found[0].key(), found[1]
                 if key not in known:
@@ -49,9 +50,14 @@ def placed(slots: tuple[Slot, ...], shared: Shared) -> World:
     if row is None:
         raise TypeError("a host that is held has a row")
     again = any(fault is Fault.RESTORE for fault, _ in shared.budget)
-    after = lease_placing.place(slots[0], shared, row).shared
-    slot, after = lease_moves.perform_read(slots[0], after)
-    return (slot, *slots[1:]), structs.replace(after, budget=shared.budget, copied=after.rows if again else None)
+    rows = lease_placing.place(slots[0], shared.rows, row).effect.rows
+    if rows is None:
+        raise TypeError("what is placed is written")
+    slot, effect = lease_moves.perform_read(slots[0], rows)
+    read = lease_acts.applied(structs.replace(shared, rows=rows, copied=rows if again else None), effect)
+    if read is None:
+        raise TypeError("rows can be read at any time")
+    return (slot, *slots[1:]), read.shared
 
 
 def steps(slot: Slot, others: tuple[Slot, ...], shared: Shared, shape: Shape) -> Iterator[tuple[Slot, Shared]]:
@@ -59,7 +65,8 @@ def steps(slot: Slot, others: tuple[Slot, ...], shared: Shared, shape: Shape) ->
     for part in (slot, *others):
         for move in lease_moves.moves(part, shared, shape):
             after = move.slot if part is slot and move.slot is not None else slot
-            yield leases.caught_up(after, move.shared), move.shared
+            there = move.shared
+            yield leases.caught_up(after, there.passed, there.boot), leases.rested(there)
 
 
 def ready(slot: Slot, shared: Shared) -> bool:

@@ -7,7 +7,8 @@ from msgspec import structs
 from fencepost.core.capacity.host import Started
 from fencepost.core.capacity.token import NO_TOKEN
 from fencepost.world.lease_hosts import midway
-from fencepost.world.leases import NOW, Fault, Rows, Shared, with_host
+from fencepost.world.lease_minds import NOW
+from fencepost.world.leases import Fault, Rows, Shared, with_host
 from fencepost.world.model import Move
 
 

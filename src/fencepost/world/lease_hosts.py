@@ -7,7 +7,8 @@ from msgspec import structs
 from fencepost.core.capacity.host import Host, HostEffect, Persist, Reply, Start, Stop, Told
 from fencepost.core.capacity.messages import Answer, Check, Order
 from fencepost.core.capacity.token import Token
-from fencepost.world.leases import NOW, Fault, Flying, Shared, Slot, aged_message, registered, with_host
+from fencepost.world.lease_minds import NOW
+from fencepost.world.leases import Fault, Flying, Shared, Slot, aged_message, registered, with_host, written_out
 from fencepost.world.model import Move
 
 
@@ -108,10 +109,9 @@ def passing(slot: Slot, shared: Shared) -> Iterator[Move]:
     if not shared.time or (shared.alive and shared.rows.host is None):
         return
     shared = structs.replace(shared, time=max(-1, shared.time - 1))
-    flight = tuple(sorted({aged_message(each, shared.boot) for each in shared.flight}, key=repr))
-    managers, host = shared.ticks
-    after = structs.replace(shared, flight=flight, ticks=(1 - managers, 1 - host))
+    flight = tuple(sorted({aged_message(each, shared.boot) for each in shared.flight}, key=written_out))
+    after = structs.replace(shared, flight=flight, passed=(1, 1))
     yield Move("time passes", slot, after, event="time")
     if shared.budgeted(Fault.SKEW):
-        late = structs.replace(shared.spent(Fault.SKEW), ticks=(1 - managers, host))
+        late = structs.replace(shared.spent(Fault.SKEW), passed=(1, 0))
         yield Move("time passes, the host's clock stands", slot, late, calm=False, event="skew")

@@ -10,75 +10,80 @@ from msgspec import structs
 from fencepost.core.capacity.fleet_store import Claim
 from fencepost.core.capacity.messages import InstanceSet
 from fencepost.core.capacity.rows import HostRow
-from fencepost.world.leases import Fault, Rows, Shared, Slot, attempt, has_lapsed
-from fencepost.world.model import Move
+from fencepost.world.lease_acts import Act, Effect
+from fencepost.world.leases import Fault, Rows, Slot, attempt, has_lapsed
 
 
-def placing(slot: Slot, shared: Shared) -> Iterator[Move]:
+def placing(slot: Slot, rows: Rows) -> Iterator[Act]:
     """What is placed and ended under the manager's claim: each one transaction on the row as it stands."""
-    rows, row = shared.rows, shared.rows.host
+    row = rows.host
     if row is None or not slot.decider.acting or not claim(slot).stands(rows.shard, rows.name):
         return
-
-    def placed(label: str, ids: frozenset[str], event: str, **changes: object) -> Move:
-        kept = tuple(each for each in row.set.instances if each.id not in ids)
-        after = structs.replace(rows, host=structs.replace(row, set=InstanceSet(row.set.version + 1, kept)))
-        return Move(label, slot, structs.replace(shared, rows=after, **changes), event=event)
-
     opened = rows.shard is not None and rows.shard.open == rows.name
-    if opened and row.placeable(rows.name) and shared.budgeted(Fault.LAUNCH):
-        yield place(slot, shared, row)
-    if opened and rows.life > 1 and shared.budgeted(Fault.LAUNCH) and not has_lapsed(row, rows.name):
-        yield place_elsewhere(slot, shared)
-    if has_lapsed(row, rows.name) and row.set.instances:
-        gone = row.set.ids
-        yield placed("places what had lapsed elsewhere", gone, "replaced", over=shared.over | gone)
+    lapsed = has_lapsed(row, rows.name)
+    if opened and row.placeable(rows.name):
+        yield place(slot, rows, row)
+    if opened and rows.life > 1 and not lapsed:
+        yield place_elsewhere(slot, rows)
+
+    ids = row.set.ids
+    if lapsed and ids:
+        label = "places what had lapsed elsewhere"
+        yield Act(label, slot, Effect(event="replaced", rows=without(rows, row, ids), over=ids))
     version, down = slot.down
-    gone = row.set.ids & frozenset(down)
+    gone = ids & frozenset(down)
     if gone and version == row.set.version:
-        yield placed("places anew what doesn't run", gone, "replaced", over=shared.over | gone)
-    if shared.budgeted(Fault.TERMINATE) and row.set.instances:
-        ending = structs.replace(rows, ending=rows.ending | row.set.ids)
-        move = placed("ends what was placed", row.set.ids, "ending")
-        after = structs.replace(
-            move.shared.spent(Fault.TERMINATE), rows=structs.replace(move.shared.rows, ending=ending.ending)
-        )
-        yield move._replace(shared=after, calm=False)
+        label = "places anew what doesn't run"
+        yield Act(label, slot, Effect(event="replaced", rows=without(rows, row, gone), over=gone))
+    if ids:
+        after = structs.replace(without(rows, row, ids), ending=rows.ending | ids)
+        effect = Effect(event="ending", calm=False, spends=(Fault.TERMINATE,), rows=after)
+        yield Act("ends what was placed", slot, effect)
+    yield from ending(slot, rows, row, lapsed=lapsed)
+
+
+def without(rows: Rows, row: HostRow, ids: frozenset[str]) -> Rows:
+    """The store once these have left the host's set."""
+    kept = tuple(each for each in row.set.instances if each.id not in ids)
+    return structs.replace(rows, host=structs.replace(row, set=InstanceSet(row.set.version + 1, kept)))
+
+
+def ending(slot: Slot, rows: Rows, row: HostRow, *, lapsed: bool) -> Iterator[Act]:
+    """What was to end is reported as ended, once the host has told so, or has lapsed."""
     hosts = slot.decider.hosts
     told = bool(hosts.size and hosts.fresh[0] and hosts.host_version[0] >= row.set.version and slot.host == row)
-    lapsed = has_lapsed(row, rows.name)
     done = rows.ending - row.set.ids
     if done and (told or lapsed):
-        after = structs.replace(shared, rows=structs.replace(rows, ending=rows.ending - done), over=shared.over | done)
-        broken = "ended_stays_ended" if done & shared.running and not lapsed else None
-        yield Move("says that it has ended", slot, after, broken, event="ended")
+        after = structs.replace(rows, ending=rows.ending - done)
+        ended: frozenset[str] = frozenset() if lapsed else done
+        yield Act("says that it has ended", slot, Effect(event="ended", rows=after, over=done, ended=ended))
 
 
-def place(slot: Slot, shared: Shared, row: HostRow) -> Move:
+def place(slot: Slot, rows: Rows, row: HostRow) -> Act:
     """The next attempt joins the host's set."""
-    number = shared.rows.attempts + 1
+    number = rows.attempts + 1
     new = structs.replace(row, set=InstanceSet(row.set.version + 1, (*row.set.instances, attempt(number))))
-    after = structs.replace(shared.spent(Fault.LAUNCH), rows=written(shared.rows, new))
-    return Move(f"places attempt {number}", slot, after, calm=False, event="placed")
+    effect = Effect(event="placed", calm=False, spends=(Fault.LAUNCH,), rows=written(rows, new))
+    return Act(f"places attempt {number}", slot, effect)
 
 
-def place_elsewhere(slot: Slot, shared: Shared) -> Move:
+def place_elsewhere(slot: Slot, rows: Rows) -> Act:
     """The next attempt joins another host's set: it must not be one that this host runs or ran.
 
     Asked only where the store was lost: before, the rows know every attempt. And not of a host that has lapsed since:
     that one has been waited for. Nor of what had ended here before: a wiped store counts a name's attempts anew.
     """
-    number = shared.rows.attempts + 1
+    number = rows.attempts + 1
     here = attempt(number).id
-    rows = structs.replace(shared.rows, attempts=number)
-    after = structs.replace(shared.spent(Fault.LAUNCH), rows=rows, over=shared.over | {here})
-    broken = "started_once" if here in shared.started and not has_ended(shared, here) else None
-    return Move(f"places attempt {number} elsewhere", slot, after, broken, calm=False, event="placed elsewhere")
-
-
-def has_ended(shared: Shared, id_: str) -> bool:
-    """Whether an attempt is over here, and has left the host's set too."""
-    return id_ in shared.started and id_ not in shared.running | shared.memory.set.ids
+    effect = Effect(
+        event="placed elsewhere",
+        calm=False,
+        spends=(Fault.LAUNCH,),
+        rows=structs.replace(rows, attempts=number),
+        over=frozenset((here,)),
+        elsewhere=here,
+    )
+    return Act(f"places attempt {number} elsewhere", slot, effect)
 
 
 def written(rows: Rows, row: HostRow) -> Rows:

@@ -5,12 +5,14 @@ modelled is what is around them: a call to the store takes effect at any later m
 overtaken or repeated; a part is paused as long as one likes; machines, memories and stores are lost.
 
 Time is counted in renewals (R = 1), and every part's clock says the same number for ever: when time passes, what each
-part remembers becomes older instead. An order's stamp is worth something for three, a lease ends after four: three and
-a margin of one, which is what a host's clock may lose meanwhile. Another host, where things are placed when this one
-has lapsed, isn't modelled: from the moment they may be placed there, starting them here is the violation.
+part remembers becomes older instead, at once. An order's stamp is worth something for three, a lease ends after four:
+three and a margin of one, which is what a host's clock may lose meanwhile. Another host, where things are placed when
+this one has lapsed, isn't modelled: from the moment they may be placed there, starting them here is the violation.
 """
 
+from collections.abc import Hashable
 from enum import Enum
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,11 +21,10 @@ from msgspec import Struct, structs
 from fencepost.core.capacity.host import Host, HostMemory, HostSettings
 from fencepost.core.capacity.host_lease import HostLeases
 from fencepost.core.capacity.lease_calls import Facts, Lease, LeaseSettings
-from fencepost.core.capacity.lease_columns import LONG_AGO
 from fencepost.core.capacity.messages import Answer, FromHost, Instance, InstanceSet, Order, ToHost
 from fencepost.core.capacity.rows import HostRow, ShardRow
 from fencepost.core.capacity.token import NO_TOKEN, Token
-from fencepost.core.instant import Instant
+from fencepost.world.lease_minds import FRESH, LEASE, NOW, Mind, Minds
 
 HOST = "h"
 PROMISES = {
@@ -34,11 +35,9 @@ PROMISES = {
     "converges": "from everywhere the host can come to hold its lease and to run what its row says; dead, to lapse",
 }
 """Name to meaning, of what is promised here."""
-NOW: Instant = 10
-"""What every clock says."""
-FRESH = 3
-LEASE = 4
 FIRST_BOOT = 1
+FIRST_MEMORY = 1
+NO_TIME = (0, 0)
 
 
 class Fault(Enum):
@@ -81,6 +80,8 @@ MEANING = {
     Fault.RESTORE: "the store is put back from a copy made at any time before",
 }
 """Each fault in words."""
+BESIDES = tuple(fault for fault in Fault if fault is not Fault.TAKE)
+"""What may happen where there is one manager, and so nobody to take over."""
 
 
 class Flying(NamedTuple):
@@ -109,7 +110,7 @@ class Rows(Struct, frozen=True, gc=False):
 class Shared(Struct, frozen=True, gc=False):
     """All but the managers. ``memory``, ``boot``, ``running`` and ``alive`` are the host's.
 
-    ``ticks`` are managers' and host's time passed, in units of R, as far as parts must still be told (modulo 2).
+    ``passed`` is how much time has just passed, managers' and the host's, in units of R: parts are told of it at once.
     ``over`` are attempts that run or ran elsewhere, or were reported as ended: starting one is the violation.
     ``started`` are those that were ever started here. ``acked`` is the token the host's memory last answered under,
     and whose grant it was ("" while none stood). ``unheard``: no manager has heard of the host since one let it lapse.
@@ -123,7 +124,7 @@ class Shared(Struct, frozen=True, gc=False):
     running: frozenset[str] = frozenset()
     alive: bool = True
     flight: tuple[Flying, ...] = ()
-    ticks: tuple[int, int] = (0, 0)
+    passed: tuple[int, int] = NO_TIME
     over: frozenset[str] = frozenset()
     started: frozenset[str] = frozenset()
     acked: tuple[Token, str] = (NO_TOKEN, "")
@@ -150,12 +151,18 @@ class Shared(Struct, frozen=True, gc=False):
         One too many is lost, and so is what is for a manager that died.
         """
         heard = [each for each in messages if each.to_host or each.who not in self.dead]
-        return structs.replace(self, flight=tuple(sorted(heard[: self.room], key=repr)))
+        return structs.replace(self, flight=tuple(sorted(heard[: self.room], key=written_out)))
 
     def host_decider(self) -> Host:
         """The host as it is."""
         settings = HostSettings(HOST, fresh_for=FRESH, ended_kept=None)
         return Host(settings, self.memory, self.boot, self.running)
+
+
+@cache
+def written_out(value: Hashable) -> str:
+    """A value as text, by which such values are put in order."""
+    return repr(value)
 
 
 def with_host(shared: Shared, host: Host) -> Shared:
@@ -174,25 +181,35 @@ class Pending(NamedTuple):
 
 
 class Slot(NamedTuple):
-    """A part. A manager has its decider, its calls under way, and its copies of the rows.
+    """A part. A manager has its decider's state, its calls under way, and its copies of the rows.
 
-    ``told`` is the set that the host last told whole, ``down`` what it said doesn't run, of which version. ``at`` is
-    the time up to which it is told.
+    ``told`` is the set that the host last told whole, ``down`` what it said doesn't run, of which version.
     """
 
     name: str
     kind: str
-    decider: Any = None
+    mind: Mind | None = None
     pending: tuple[Pending, ...] = ()
     shard: ShardRow | None = None
     host: HostRow | None = None
     told: InstanceSet | None = None
     down: tuple[int, tuple[str, ...]] = (0, ())
-    at: tuple[int, int] = (0, 0)
 
     def key(self) -> tuple[object, ...]:
         """What tells it from another."""
-        return (self.name, self.kind, self.decider.key() if self.decider is not None else (), *self[3:])
+        return self
+
+    @property
+    def thinks(self) -> Mind:
+        """A manager's state. Raises ``TypeError`` for a part that has none."""
+        if self.mind is None:
+            raise TypeError(f"{self.name} is no manager")
+        return self.mind
+
+    @property
+    def decider(self) -> HostLeases:
+        """A manager's decider, to be looked at only."""
+        return self.thinks.decider
 
 
 class Shape(Struct, frozen=True, gc=False):
@@ -216,16 +233,14 @@ class Shape(Struct, frozen=True, gc=False):
     margin: int = 1
 
 
-def manager(shape: Shape, name: str) -> Slot:
+def manager(shape: Shape, name: str, minds: Minds) -> Slot:
     """A manager just started; the name says whose it is."""
-    settings = structs.replace(
-        LeaseSettings(name, 1, 1, 1, 1, 1, 0, expect=int(shape.expected)),
-    )
+    settings = LeaseSettings(name, 1, 1, 1, 1, 1, 0, expect=int(shape.expected))
     if shape.margin != 1:
         settings = Narrow(*structs.astuple(settings))
     decider = shape.decider(settings)
     decider.owner.claimed = 0
-    return Slot(name, "manager", decider)
+    return Slot(name, "manager", minds.of(decider))
 
 
 class Narrow(LeaseSettings, frozen=True, gc=False):
@@ -240,17 +255,18 @@ class Narrow(LeaseSettings, frozen=True, gc=False):
         return FRESH
 
 
-def start(shape: Shape) -> tuple[tuple[Slot, ...], Shared]:
-    """A shard that nobody owns yet, with a host that was never granted anything."""
+def start(shape: Shape, minds: Minds | None = None) -> tuple[tuple[Slot, ...], Shared]:
+    """A shard that nobody owns yet, with a host that was never granted anything. ``minds``: of walks before this."""
     shared = Shared(
         Rows(host=registered()),
-        HostMemory(1),
+        HostMemory(FIRST_MEMORY),
         budget=tuple(sorted(shape.budget, key=lambda each: each[0].value)),
         grants=shape.grants,
         room=shape.room,
         time=shape.time,
     )
-    managers = tuple(manager(shape, "AB"[n]) for n in range(shape.managers))
+    minds = Minds() if minds is None else minds
+    managers = tuple(manager(shape, "AB"[n], minds) for n in range(shape.managers))
     return (*managers, Slot("host", "host"), Slot("time", "time")), shared
 
 
@@ -298,36 +314,14 @@ def facts(row: HostRow | None, life: str) -> Facts:
     )
 
 
-def caught_up(slot: Slot, shared: Shared) -> Slot:
-    """A manager once what it remembers has become as old as it is."""
-    if slot.kind != "manager" or slot.at == shared.ticks:
-        return slot
-    decider: HostLeases = slot.decider.copy()
-    if slot.at[0] != shared.ticks[0]:
-        decider.aged(1, NOW - LEASE)
-    if slot.at[1] != shared.ticks[1]:
-        stamps, own = decider.hosts.stamp, decider.hosts.boot == shared.boot
-        stamps[own] = np.maximum(stamps[own] - 1, NOW - FRESH)
-    lean(decider)
-    return slot._replace(decider=decider, at=shared.ticks)
+def caught_up(slot: Slot, passed: tuple[int, int], boot: int) -> Slot:
+    """A part once what it remembers has become older by so much time; ``boot`` is the host's."""
+    return slot if slot.mind is None or passed == NO_TIME else slot._replace(mind=slot.mind.aged(passed, boot))
 
 
-def lean(decider: HostLeases) -> None:
-    """Forget what no step can tell any more.
-
-    When it last beat: a beat may come at any time. How many leases lapsed: there is but one. How long ago an end
-    passed, or an answer was too old for an order. What was said under a token that isn't the present one.
-    """
-    decider.owner.beaten = decider.owner.since = decider.window = LONG_AGO
-    decider.lapses = 0
-    if 0 < decider.settings.expect <= decider.hosts.size:
-        decider.taken = LONG_AGO
-    decider.ticked = max(decider.ticked, NOW - 2)
-    hosts = decider.hosts
-    np.maximum(hosts.ends, NOW, out=hosts.ends)
-    np.maximum(hosts.seen, NOW - 2, out=hosts.seen)
-    for said in (hosts.stamp, hosts.boot, hosts.host_incarnation, hosts.host_version, hosts.whole):
-        said[~hosts.fresh] = 0
+def rested(shared: Shared) -> Shared:
+    """The same once all parts were told what time has passed."""
+    return shared if shared.passed == NO_TIME else structs.replace(shared, passed=NO_TIME)
 
 
 def aged_message(flying: Flying, boot: int) -> Flying:
@@ -361,20 +355,28 @@ def without_old_answers(shared: Shared) -> Shared:
 def at_bound(shared: Shared) -> bool:
     """Whether no further grant is given, or not enough time is left, because of this world's bounds.
 
-    A dead host needs a lease's time to lapse, and a tick; to notice that the store is another one takes a tick.
+    A dead host needs a lease's time to lapse, and a tick; to notice that the store is another one takes a tick. An
+    answer that a memory gave before it was lost may earn a grant that is worth nothing, and the new memory needs one
+    more. Where time passes for ever, leases lapse until there is but one left.
     """
     row = shared.rows.host
     late = 0 <= shared.time < (2 if shared.alive else LEASE + 1)
-    return late or (row is not None and row.number >= shared.grants)
+    wasted = int(shared.time < 0 and shared.memory.incarnation > FIRST_MEMORY)
+    return late or (row is not None and row.number + wasted >= shared.grants)
 
 
 def converged(shared: Shared) -> bool:
-    """Whether the host holds its lease in this life of the store and runs what its row says; or, dead, has lapsed."""
+    """Whether the host holds its lease in this life of the store and runs what its row says; or, dead, has lapsed.
+
+    A dead host that a wiped store knows nothing of can't lapse: then placing goes on without it.
+    """
     rows, row = shared.rows, shared.rows.host
-    if row is None or rows.shard is None:
+    if rows.shard is None:
         return False
     if not shared.alive:
-        return has_lapsed(row, rows.name)
+        return has_lapsed(row, rows.name) if row is not None else rows.shard.open == rows.name
+    if row is None:
+        return False
     token = Token(rows.shard.epoch, row.number, row.nonce)
     held = row.held(rows.name) and row.reported and row.incarnation == shared.memory.incarnation
     runs = shared.memory.set == row.set and shared.running == row.set.ids

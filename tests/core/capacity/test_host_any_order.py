@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from itertools import pairwise
 
+import pytest
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
@@ -252,4 +253,11 @@ class AnyOrder(RuleBasedStateMachine):
 
 
 TestAnyOrder = AnyOrder.TestCase
-TestAnyOrder.settings = hypothesis_settings(max_examples=150, stateful_step_count=40, deadline=None)
+TestAnyOrder.settings = hypothesis_settings(max_examples=60, stateful_step_count=40, deadline=None)
+
+
+@pytest.mark.soak
+class TestAnyOrderLonger(AnyOrder.TestCase):  # type: ignore[valid-type, misc]  # made by hypothesis
+    """The same a thousand times."""
+
+    settings = hypothesis_settings(max_examples=1000, stateful_step_count=40, deadline=None)

@@ -1,12 +1,16 @@
 """The lease manager driven as a replay does it: many hosts in virtual time, by the second, in arrays alone."""
 
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Callable, Sequence
 
 import numpy as np
+import pytest
+from msgspec import structs
 from numpy.typing import NDArray
 
 from fencepost.core.admission import AdmissionSettings
 from fencepost.core.capacity import lease_facts
+from fencepost.core.capacity.calibrated import settings_from
 from fencepost.core.capacity.lease_calls import (
     NO_IDS,
     Answered,
@@ -34,7 +38,7 @@ from fencepost.core.capacity.lease_calls import (
     lease_settings,
 )
 from fencepost.core.capacity.lease_manager import Effect, LeaseManager, News
-from fencepost.core.capacity.rows import ShardRow
+from fencepost.core.capacity.rows import CalibrationRow, ShardRow
 from fencepost.core.instant import MILLISECOND, SECOND, Duration, Instant
 
 R = 180 * SECOND
@@ -55,8 +59,10 @@ def untaken(count: int) -> Facts:
 class Replay:
     """A driver that keeps nothing but columns: hosts that answer within a second, and rows of a store."""
 
-    def __init__(self, count: int, rate: int, admission: AdmissionSettings | None = None) -> None:
-        self.manager = LeaseManager(SETTINGS, admission or by_the_second(rate))
+    def __init__(
+        self, count: int, rate: int, admission: AdmissionSettings | None = None, settings: LeaseSettings = SETTINGS
+    ) -> None:
+        self.manager = LeaseManager(settings, admission or by_the_second(rate))
         self.took: Duration | None = None
         self.rows = untaken(count)
         self.shard: ShardRow | None = None
@@ -227,3 +233,123 @@ def test_what_was_asked_for_before_everything_is_forgotten_is_left_out() -> None
     assert any(isinstance(each, Forget) for each in effects)
     assert not any(isinstance(each, ReadHosts | Write | Prove | Send) for each in effects)
     assert replay.manager.admission.size == 0
+
+
+class Hanging(Replay):
+    """Some calls hang for four minutes, more than a lease: answers come when nobody waits for them any more, or never.
+
+    ``hangs(ids, turn)`` says which; ``turn`` is how often each host was asked before. The service was said to be as
+    slow as that when it was calibrated. ``least``: the least that was left of any lease since it was last reset.
+    """
+
+    RENEW, HANGS = 60 * SECOND, 240 * SECOND
+    comes_late = True
+
+    def __init__(self, count: int, limit: int, hangs: Callable[[Ids, Ids], NDArray[np.bool_]]) -> None:
+        slow = CalibrationRow("hosts", limit, SECOND, self.HANGS, 1.0)
+        super().__init__(count, count, settings_from(slow, self.RENEW), lease_settings("m", 1, 1, self.RENEW))
+        self.hangs = hangs
+        self.turn = np.zeros(count, np.int64)
+        self.late: deque[tuple[Instant, Ids]] = deque()
+        self.least = self.manager.settings.lease
+        self.mass = False
+
+    def second(self) -> None:
+        """Those that don't hang are answered as always; the others late, with a stamp of when they were asked."""
+        asked, self.asked = self.asked, []
+        for send in asked:
+            hang = self.hangs(send.ids, self.turn[send.ids])
+            self.turn[send.ids] += 1
+            if hang.any():
+                self.late.append((self.now, send.ids[hang]))
+            if not hang.all():
+                self.asked.append(Send(send.ids[~hang], send.whole))
+        super().second()
+        while self.late and self.late[0][0] <= self.now - self.HANGS:
+            stamp, ids = self.late.popleft()
+            if self.comes_late:
+                self.carry_out(self.manager.unchanged(ids, stamp, self.now))
+        ends = self.manager.leases.hosts.ends[self.known]
+        self.least = min(self.least, int(ends.min(initial=self.now + self.least)) - self.now)
+        self.mass = self.mass or self.manager.leases.mass
+
+
+def test_calls_that_hang_for_longer_than_a_lease_cost_nobody_his() -> None:
+    """Kubernetes #44887: a renewal hung for a minute in a lease of 15 s, and was waited for.
+
+    Here a tenth of all calls hang so, each host's tenth. Each is given up in time to ask again while a whole renewal of
+    the lease is left, so it isn't for the rule against a mass lapse that none ends; what comes late does no harm.
+    """
+    replay = Hanging(200, 400, lambda ids, turn: (turn > 2) & ((turn + ids) % 10 == 9))
+    walked(replay, 2 * replay.RENEW)
+    asked, replay.least = replay.turn.copy(), replay.manager.settings.lease
+    walked(replay, 40 * replay.RENEW)
+    assert replay.held() == 200
+    assert replay.manager.counts.lapsed == 0
+    assert not replay.mass
+    assert replay.least > replay.RENEW
+    assert replay.rows.number.tolist() == [1] * 200
+    assert (replay.turn - asked).min() >= 40, "each was asked in every period"
+
+
+def test_hosts_whose_calls_always_hang_lapse_and_nobody_beside_them() -> None:
+    """A twentieth of all never answers any more, nearly as many as may be asked at once; none before its time."""
+    stuck = np.arange(200) % 20 == 0
+    replay = Hanging(200, 12, lambda ids, turn: stuck[ids] & (turn > 5))
+    replay.comes_late = False
+    walked(replay, 4 * replay.RENEW)
+    assert replay.held() == 200
+    walked(replay, 3 * replay.RENEW)
+    assert replay.manager.counts.lapsed == 0, "none before its time"
+    walked(replay, 13 * replay.RENEW)
+    assert (replay.rows.lease == Lease.LAPSED).tolist() == stuck.tolist()
+    assert replay.rows.number[~stuck].tolist() == [1] * 190
+
+
+HOUR_S = 3600
+
+
+def checks_in_ten_seconds(replay: Replay, seconds: int) -> NDArray[np.int64]:
+    """How many hosts were asked in each ten seconds."""
+    found = []
+    for _ in range(seconds // 10):
+        before = replay.checks
+        walked(replay, 10 * SECOND)
+        found.append(replay.checks - before)
+    return np.array(found)
+
+
+@pytest.mark.parametrize("after", ["the first grants", "a take-over", "a silence of all"])
+def test_after_a_mass_renewal_an_hour_has_no_echo(after: str) -> None:
+    """fleetdm/fleet #3271: all enrolled at once came back at once, in each interval after.
+
+    The whole manager, deciders and admission, with 4,000 hosts that all are asked at one moment and answered within a
+    second; then each ten seconds of an hour. A second manager asks every host at its start; so does one whose hosts
+    fell silent together, when they are heard again.
+    """
+    renew, count = 60 * SECOND, 4_000
+    settings = lease_settings("m", 1, 1, renew)
+    admission = AdmissionSettings(count, SECOND, SECOND, SECOND, 3 * SECOND, period=renew)
+    replay = Replay(count, count, admission, settings)
+    walked(replay, 30 * SECOND)
+    if after == "a take-over":
+        walked(replay, 5 * 60 * SECOND)
+        assert replay.shard is not None
+        replay.shard = structs.replace(replay.shard, owner="")
+        replay.manager = LeaseManager(structs.replace(settings, owner="n"), admission)
+        replay.known[:], replay.asked = False, []
+        walked(replay, 30 * SECOND)
+    elif after == "a silence of all":
+        replay.silent[:] = True
+        walked(replay, 4 * renew)
+        replay.silent[:] = False
+        walked(replay, renew)
+    assert replay.held() == count
+    walked(replay, 3 * renew)
+    rates = checks_in_ten_seconds(replay, HOUR_S)
+    assert abs(rates.mean() - count / 6) < 0.02 * count / 6, "each is asked once in a period, no oftener"
+    assert rates.std() / rates.mean() < 0.1
+    # An echo has the period of the renewals: it would stand out among sums over it.
+    by_phase = rates.reshape(-1, 6).sum(0)
+    assert by_phase.std() / by_phase.mean() < 0.1
+    assert replay.manager.counts.lapsed == 0

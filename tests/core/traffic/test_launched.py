@@ -71,7 +71,9 @@ class FleetPool(PoolWorld):
         """With the pool's list as the fleet's rows have it now."""
         rows = FleetRows(self.life, self.instances, self.hosts, self.networks)
         found = launched("web", rows, self.row, frozenset(each.key for each in self.static))
-        self.listing = Listing((*by_hosts(self.static, rows), *found.targets), self.revision, deregistered=found.ended)
+        self.listing = Listing(
+            (*by_hosts(self.static, rows, self.row), *found.targets), self.revision, deregistered=found.ended
+        )
         return super().reading()
 
     def step(self) -> None:

@@ -1,12 +1,15 @@
 """Addresses that a file lists and that instances are launched at too, as a sample's are."""
 
+import pytest
 from msgspec import structs
 from pool_world import row
 from test_launched import LIFE, FleetPool
 
+from fencepost.core.capacity import attempts
 from fencepost.core.capacity.rows import HostRow
+from fencepost.core.instant import SECOND
 from fencepost.core.traffic.launched import FleetRows, by_hosts
-from fencepost.core.traffic.membership import State, Target
+from fencepost.core.traffic.membership import Member, Override, OverrideKind, State, Target
 
 
 def test_a_listed_address_serves_from_the_start_but_not_while_its_host_has_lapsed() -> None:
@@ -36,3 +39,90 @@ def test_an_address_that_several_hosts_may_give_waits_for_none_that_lapsed() -> 
         both = {"h1": structs.replace(hosts["h1"], lease=one), "h2": structs.replace(hosts["h2"], lease=other)}
         assert sum(bool(each.gone) for each in by_hosts(listed, FleetRows(LIFE, {}, both))) == gone
     assert by_hosts(listed, FleetRows("2", {}, both)) == listed, "another life of the store knows nothing of leases"
+
+
+def listed_pool(count: int = 6) -> FleetPool:
+    """A pool whose addresses the file lists, an instance at each; all in service."""
+    world = FleetPool(0)
+    world.static = tuple(Target(f"10.1.0.{n + 1}", "abc"[n % 3]) for n in range(count))
+    for n in range(count):
+        world.launch(f"web-{n}", n)
+    world.run(30)
+    assert world.count_in(State.IN) == count
+    return world
+
+
+def drain(world: FleetPool, name: str, to: int) -> HostRow:
+    """A person drains an instance's host: its next attempt is placed at another."""
+    before = world.instances[name]
+    world.hosts[before.host] = structs.replace(world.hosts[before.host], word="drain")
+    world.launch(name, to)
+    world.instances[name] = structs.replace(world.instances[name], old=(before.host, before.id))
+    return world.hosts[before.host]
+
+
+def listed(world: FleetPool, key: str) -> Member:
+    """A member by its address."""
+    return next(each for each in row(world).members if each.key == key)
+
+
+def test_a_drained_hosts_listed_address_leaves_dns_once_its_successor_serves_and_before_it_is_stopped() -> None:
+    """Left to its probes it is answered until they fail, after it was stopped, and its leaving costs a removal."""
+    world = listed_pool()
+    tokens = row(world).tokens
+    host = drain(world, "web-0", 20)
+    while world.state("web-0") is not State.IN:
+        world.run(1)
+        assert listed(world, "10.1.0.1").state is State.IN or world.state("web-0") is State.IN
+        assert world.since_start < 200 * SECOND
+    world.run(2)
+    left = listed(world, "10.1.0.1")
+    assert (left.state, left.healthy) == (State.DRAINED, True), "its probes pass to its end"
+    assert left.cause == "host h0 is drained; web-0.2 serves at 10.1.0.21 instead"
+    world.hosts[host.host] = attempts.left(host, ("web-0.1",))
+    world.alive = lambda key, _: key != "10.1.0.1"
+    world.run(60)
+    assert listed(world, "10.1.0.1").state is State.DRAINED
+    assert world.count_in(State.IN) == 6
+    assert row(world).tokens >= tokens, "it cost nothing"
+
+
+def test_it_comes_back_when_something_is_placed_there_again() -> None:
+    """The drain is over, and the address is the owner's word: its probes decide once more."""
+    world = listed_pool()
+    host = drain(world, "web-0", 20)
+    world.run(60)
+    world.hosts[host.host] = structs.replace(attempts.left(host, ("web-0.1",)), word="")
+    world.alive = lambda key, _: key != "10.1.0.1"
+    world.run(60)
+    tokens = row(world).tokens
+    assert listed(world, "10.1.0.1").state is State.OUT, "nothing runs there, and that took nothing from the budget"
+    assert tokens == 2 * 6 * 10**6 // 6 or tokens > 0
+    world.alive = lambda *_: True
+    world.launch("web-9", 0)
+    world.run(120)
+    assert listed(world, "10.1.0.1").state is State.IN
+
+
+@pytest.mark.parametrize("successor", ["never ready", "sick"])
+def test_without_a_successor_that_serves_it_stays(successor: str) -> None:
+    """A drain moves; where there is nothing to move to, it takes nothing out."""
+    world = listed_pool()
+    if successor == "sick":
+        world.alive = lambda key, _: key != "10.1.0.21"
+    before = world.instances["web-0"]
+    drain(world, "web-0", 20)
+    if successor == "never ready":
+        world.networks.clear()
+    world.run(120)
+    assert world.instances["web-0"].id != before.id
+    assert listed(world, "10.1.0.1").state is State.IN
+
+
+def test_a_person_who_keeps_the_address_is_obeyed() -> None:
+    """The nearer word: a drain of the host says less about one address than a keep of it."""
+    world = listed_pool()
+    world.overrides = (Override(OverrideKind.KEEP, "10.1.0.1"),)
+    drain(world, "web-0", 20)
+    world.run(120)
+    assert listed(world, "10.1.0.1").state is State.IN

@@ -3,19 +3,21 @@
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 from called import call
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import Struct, structs
 
+from fencepost.incident.replay.guards import Guard
 from fencepost.incident.replay.operators import DEEDS
 from fencepost.incident.replay.options import Options
 from fencepost.incident.replay.quantities import QUANTITIES
 from fencepost.incident.replay.run import replay
 from fencepost.incident.replay.scenario import Cause, Scenario
 from fencepost.incident.replay.scenario_file import SHIPPED, find_scenario, read_scenario, set_values, shipped
-from fencepost.incident.replay.scenario_needs import needs
+from fencepost.incident.replay.scenario_needs import disordered, needs
 from fencepost.incident.replay.scenario_rules import PARTS
 from fencepost.incident.replay.scenario_shape import LISTS, RawDown, RawRule, RawValue
 from fencepost.ports import Misconfigured
@@ -92,6 +94,25 @@ def changed(old: str, new: str, text: str = AWAY) -> tuple[str, int]:
         ("[[phase]]", "[[fase]]", 'did you mean "phase"?'),
         ("[[act]]", "[act]", ""),
         ('value = "11:00"', 'value = "24:00"', "no number"),
+        ('zone    = "UTC"', 'zone    = ""', "zone is empty"),
+        ('zone    = "UTC"', 'zone    = "<b>"', "what the offset of begins is called"),
+        ('zone    = "UTC"', f'zone    = "{"x" * 500}"', "has 500 characters; outputs have room for 20"),
+        ('name    = "database-away"', 'name    = "../../away"', "letters, digits and hyphens"),
+        ('title   = "The database away"', 'title   = "  "', "title is empty"),
+        (
+            'when   = { at = "13:00" }',
+            'when   = { follows = "store-back" }',
+            "store-back → store-back; give one of them",
+        ),
+        ('when   = { at = "13:00" }', 'when   = { at = "+1d 13:00" }', "comes after the scenario's end"),
+        ('seen = "leases_missing > 1%"', 'seen = "leases_missing > 1%", since = "leases-back"', "wait for each other"),
+        ('depends_on = ["store"]', 'depends_on = ["control"]', "control → control; leave one of them out"),
+        ('ends   = "leases-back"\ntrouble', 'ends   = "store-back"\ntrouble', "ends with what it begins with"),
+        ('value = "11:00"', 'value = "10:05"', "let a usual day come first"),
+        ('value = "11:00"', 'value = "09:00"', "outage.begins is after the scenario's end"),
+        ("value = 800,", "value = 8,", "workers.pool is less than workers.knee"),
+        ('patience       = { value = "120s"', 'patience       = { value = "5s"', "ever be answered in time"),
+        ('name   = "leases-breaking"', 'within = "5m"\nname   = "leases-breaking"', 'near to "reported"'),
     ],
 )
 def test_a_mistake_is_told_with_its_line_and_the_nearest_right_word(old: str, new: str, said: str) -> None:
@@ -102,6 +123,43 @@ def test_a_mistake_is_told_with_its_line_and_the_nearest_right_word(old: str, ne
     if said and "[act]" not in new:
         near = [int(each.partition(":")[0]) for each in found if said in each]
         assert line in near, (line, found)
+
+
+def test_what_only_october_can_get_wrong() -> None:
+    """A zone that contradicts the offset, an interval that ends before it begins, a circle of acts and services."""
+    october = TEXTS["aws-2025-10-19"]
+    text, line = changed('zone    = "PDT"', 'zone    = "UTC"', october)
+    assert mistakes(text) == [f'{line}: zone is "UTC", but begins has the offset "-07:00": change one of them']
+    text, line = changed('[["23:48", "13:50"]]', '[["14:48", "13:50"]]', october)
+    assert mistakes(text)[0].startswith(f"{line}: ")
+    assert '"+1d 04:05"' in mistakes(text)[0]
+    text, line = changed('when     = { at = "00:38" }', 'when     = { follows = "whole" }', october)
+    text, _ = changed(
+        'follows = "launches-normal", after = "30m" }\nreported', 'follows = "cause-found" }\nreported', text
+    )
+    assert "cause-found → whole → cause-found" in mistakes(text)[0]
+    text, _ = changed('depends_on = ["store", "leases", "network"]', 'depends_on = ["containers"]', october)
+    assert "launches → containers → launches" in mistakes(text)[0]
+    assert len(mistakes(text)) == 1
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+@pytest.mark.parametrize("which", ["least", "most"])
+def test_at_the_bounds_of_every_value_a_replay_still_comes_to_an_end(name: str, which: str) -> None:
+    """Each value at its bound, all others as shipped: a mistake beside another one, or replayed; never broken."""
+    scenario = find_scenario(name)
+    wanted = needs(scenario.cause)
+    sections = wanted if name == "database-away" else {key: wanted[key] for key in ("dns", "probe") if key in wanted}
+    for section, keys in sections.items():
+        for key, need in keys.items():
+            amount = min(getattr(need, which), 366 * 86_400.0)
+            value = structs.replace(scenario.values[f"{section}.{key}"], amount=float(amount))
+            values = scenario.values | {f"{section}.{key}": value}
+            if disordered(values) or (section == "dns" and key == "endpoints"):
+                continue
+            short = structs.replace(scenario, values=values, lasts_s=3 * 3600)
+            outcome = replay(short, Options(hosts=100, guards=frozenset({Guard.ADMISSION})))
+            assert all(np.isfinite(series).all() for series in outcome.series.values()), (section, key)
 
 
 def test_all_mistakes_of_a_file_are_told_at_once_in_the_order_of_their_lines() -> None:

@@ -1,6 +1,7 @@
 """The two scenarios that are nobody's incident: what each shows as it was, and with what ships in its place."""
 
 import json
+from functools import cache
 
 import pytest
 from called import call
@@ -18,6 +19,7 @@ from fencepost.incident.replay.traps import show_trap
 HOUR = 3600
 
 
+@cache
 def run(name: str, guards: Guards = NONE, *, operators: bool = True, seed: int = 1) -> Outcome:
     """With few hosts."""
     return replay(find_scenario(name), Options(hosts=2_000, guards=guards, operators=operators, seed=seed))

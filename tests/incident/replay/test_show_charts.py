@@ -15,6 +15,7 @@ from fencepost.incident.replay.show import findings
 from fencepost.incident.replay.show.beliefs import at, beliefs
 from fencepost.incident.replay.show.charts import charts, thinned
 from fencepost.incident.replay.show.drawing import Area, Drawing, Frame, Line, Polyline, Rectangle, Text, placed
+from fencepost.incident.replay.show.lane import marks, tall
 from fencepost.incident.replay.show.pixels import COLOURS, dashed, rendered
 from fencepost.incident.replay.show.places import Words, beside, places
 from fencepost.incident.replay.show.png import composed, picture
@@ -56,7 +57,7 @@ def test_conditions_last_as_long_as_the_numbers_say() -> None:
     assert spells(made_up(), "capacity_out", 0.05) == ((150 * MINUTE, 3 * HOUR),)
     assert spells(made_up(), "store_access", 0.5) == ((12, 30 * MINUTE), (HOUR, None))
     rows = {row.title: row for row in condition_rows([("first", made_up())])}
-    lane = rows["Endpoint without an address"].lanes[1]
+    lane = rows["Store out of reach"].lanes[1]
     assert (lane.when, lane.lasted) == ("22:30–23:00", "30 min")
     assert "More than 5 % of launches refused" not in rows
 
@@ -119,6 +120,22 @@ def test_a_bars_words_stand_where_there_is_room() -> None:
     assert (beside([(300, 690)], frame, 80).anchor, beside([(300, 690)], frame, 80).at) == ("end", 300)
     assert beside([(5, 695)], frame, 80).inside
     assert beside([(5, 100), (300, 695)], frame, 80).at == 100
+
+
+@pytest.mark.parametrize("wide", [500.0, 700.0, 1100.0])
+def test_no_stem_of_a_name_crosses_another_name(wide: float) -> None:
+    """October 2025 has nineteen names; most fit, those that were reported first, each above what it reaches over."""
+    frame = Frame(0, 0, wide, 0, as_it_was().scenario.lasts_s)
+    found = marks(as_it_was(), frame, 6.0)
+    placed = []
+    for mark in found:
+        if mark.level is not None:
+            x, length = frame.across(mark.at), len(mark.name) * 6.0
+            placed.append((x, mark.level, *((x - length, x) if mark.leftwards else (x, x + length))))
+    for x, level, _, _ in placed:
+        assert not [1 for _, other, left, right in placed if other < level and left + 3 < x < right - 3]
+    assert len(placed) >= {500.0: 11, 700.0: 14, 1100.0: 17}[wide]
+    assert tall(found) == 15 * (1 + max(level for _, level, _, _ in placed))
 
 
 def test_svg_draws_every_shape_and_escapes_words() -> None:

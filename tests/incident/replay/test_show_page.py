@@ -3,18 +3,21 @@
 import json
 import re
 from collections.abc import Iterator
+from functools import cache
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
 import chromium
+import msgspec
 import pytest
-from outcomes import MINUTE, as_it_was, guarded, made_up
+from outcomes import HOUR, MINUTE, as_it_was, guarded, made_up
 
 from fencepost.incident.replay.ablation import Row
 from fencepost.incident.replay.guards import NONE, PRODUCTION
 from fencepost.incident.replay.options import Options
 from fencepost.incident.replay.run import replay
+from fencepost.incident.replay.scenario_file import find_scenario
 from fencepost.incident.replay.show.document import document
 from fencepost.incident.replay.show.page import page
 from fencepost.incident.replay.show.png import picture
@@ -140,6 +143,50 @@ def test_every_kind_of_run_can_be_shown(options: Options) -> None:
     assert json.loads(json.dumps(document(outcome), allow_nan=False))["options"]["hosts"] == options.hosts
 
 
+@cache
+def nobody_s(name: str) -> str:
+    """The page of a scenario that happened to nobody."""
+    return page([("as it was", replay(find_scenario(name), Options(hosts=200)))])
+
+
+@pytest.mark.parametrize("name", ["database-away", "bad-probe"])
+def test_of_what_nobody_reported_nothing_is_said_to_be_reported(name: str) -> None:
+    """No legend, lane, column or remark; and that it happened to nobody is said once."""
+    text = re.sub(r"<style>.*?</style>|<script.*?</script>", "", nobody_s(name), flags=re.DOTALL)
+    for word in ("reported", "published hour", "Hollow", "hollow", "Endpoint"):
+        assert word not in text, word
+    assert "It happened to nobody: hours and numbers are made up." in text
+    assert "What happened, and when" in text
+
+
+def test_a_chart_in_which_nothing_happens_is_named_and_not_drawn() -> None:
+    """A bad health check breaks no lease: four empty charts would hide the fifth."""
+    text = nobody_s("bad-probe")
+    assert re.findall(r'id="chart-(\w+)"', text) == ["capacity"]
+    assert "Nothing happens to, and so not drawn: hosts without a lease, lease manager&#x27;s queue" in text or (
+        "Nothing happens to, and so not drawn: hosts without a lease, lease manager's queue" in text
+    )
+    assert len(re.findall(r'id="chart-\w+"', PAGE)) == 5
+    assert "Nothing happens to" not in PAGE
+
+
+@pytest.mark.parametrize("begins", ["00:10", "09:05", "23:50"])
+@pytest.mark.parametrize("lasts_s", [600, 4 * HOUR, 7 * 24 * HOUR])
+def test_a_scenario_of_any_length_and_hour_has_a_page_and_hours_on_it(begins: str, lasts_s: int) -> None:
+    """Not each crosses midnight; and names of hours have room, in ten minutes as in a week."""
+    outcome = made_up()
+    scenario = msgspec.structs.replace(
+        outcome.scenario, begins=f"2026-02-27T{begins}:00+01:00", lasts_s=lasts_s, acts=(), events=(), phases=()
+    )
+    shown = page([("one", msgspec.structs.replace(outcome, scenario=scenario, happened={}))])
+    axis = re.findall(r'<span class="hour[^"]*" data-t="(\d+)"[^>]*>(\d\d:\d\d)', shown[: shown.index("How it went")])
+    assert 1 <= len(axis) <= 2 * 9
+    assert all(0 <= int(tick) <= lasts_s for tick, _ in axis)
+    data = json.loads(shown[shown.index('id="data">') + 10 : shown.index("</script>", shown.index('id="data">'))])
+    hours, minutes = map(int, begins.split(":"))
+    assert data["midnight"] == -(hours * 3600 + minutes * 60)
+
+
 needs_chromium = pytest.mark.skipif(
     chromium.PROGRAM is None, reason="MISSING Debian package: chromium - nobody has looked at the replay's page"
 )
@@ -258,12 +305,26 @@ def test_zoom_by_button_key_and_drag(tab: chromium.Tab, file: Path) -> None:
     assert length == pytest.approx(whole[1] / 4, abs=whole[1] / 100)
 
 
+CUT = """[...document.querySelectorAll("#stage .length, #stage .hour")].filter((each) => {
+  const own = each.getBoundingClientRect(), plot = each.parentElement.getBoundingClientRect();
+  return own.width && (own.left < plot.left - 16 * each.matches(".hour") - 1
+    || own.right > plot.right + 16 * each.matches(".hour") + 1);
+}).map((each) => each.textContent)"""
+"""Words beside bars that reach out of their chart, and hours that do by more than half of their width."""
+
+
 @needs_chromium
 @pytest.mark.parametrize("width", [390, 320, 800, 1280])
 def test_it_fits_its_window(tab: chromium.Tab, file: Path, width: int) -> None:
     """Nothing scrolls sideways; on a phone text is of a readable size and controls can be hit with a thumb."""
+    other = file.with_name("nobody.html")
+    other.write_text(nobody_s("database-away"))
+    tab.open(other, width)
+    assert tab.run("document.documentElement.scrollWidth") <= width
+    assert tab.run(CUT) == []
     tab.open(file, width)
     assert tab.run("document.documentElement.scrollWidth") <= width
+    assert tab.run(CUT) == []
     small = tab.run("""[...document.querySelectorAll("main *")].filter((each) => each.offsetParent
       && [...each.childNodes].some((node) => node.nodeType === 3 && node.textContent.trim())
       && parseFloat(getComputedStyle(each).fontSize) < 11).map((each) => each.className)""")

@@ -12,6 +12,8 @@ from fencepost.incident.replay.options import Options
 from fencepost.incident.replay.outcome import Outcome
 from fencepost.incident.replay.run import replay
 from fencepost.incident.replay.scenario_file import find_scenario
+from fencepost.incident.replay.show.hours import exact
+from fencepost.incident.replay.show.judged import judged
 from fencepost.incident.replay.show.naming import brief, called
 from fencepost.incident.replay.show.terminal import terminal_text
 
@@ -28,6 +30,8 @@ A made-up evening as it was · 1,000 hosts · seed 1 · 0.5 s CPU       █ both
 who depends on it, and was down
  Shop                ███████████████████████████████████████████▀▀▀▀▀▀▀▀▶       3h35       2h30
 =  ended by a person at the published hour, so equal by script; the rest emerges
+1 of 2 hours are as near to the reported ones as they have to be (1 min to 10 min); not leases-back
+(00:45, here 01:00).
 6 values and hours published, 2 calibrated to fit: replay made-up --values lists each
 Try  --guards production   or   --guards production --dns-outage 30m   or   --ablate"""
 
@@ -95,6 +99,30 @@ def test_nothing_is_said_of_reports_where_nothing_was_reported() -> None:
     assert " Writers to the store █" in text
     named = terminal_text(made_up(), width=100, unicode=True, colour=False, named="mine.toml")
     assert "replay mine.toml --values lists each" in named
+
+
+def test_only_a_run_as_it_was_is_held_to_what_was_reported() -> None:
+    """Throttles relaxed at 11:23, within 10 minutes, and all others that have a bound; a guard is meant to differ."""
+    every = {each.name: each for each in judged(as_it_was())}
+    assert every["throttles-relaxed"].within_s == 600
+    assert all(each.held for each in every.values()), [each for each in every.values() if not each.held]
+    assert f"{len(every)} of {len(every)} hours are as near" in shown(as_it_was())
+    assert not judged(guarded())
+    assert "as near to" not in shown(guarded())
+    never = msgspec.structs.replace(made_up(), happened={"gone": 1800})
+    assert "not leases-back (00:45, here never)" in shown(never).replace("\n", " ")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [
+        (0, "0 s"), (0.12, "120 ms"), (0.0005, "0.5 ms"), (2.5, "2.5 s"), (59, "59 s"), (60, "1 min"), (100, "100 s"),
+        (300, "5 min"), (599, "599 s"), (601, "10 min 1 s"), (4500, "1 h 15 min"), (3601, "1 h 1 s"), (86_400, "24 h"),
+    ],
+)  # fmt: skip
+def test_a_value_is_told_exactly(seconds: float, words: str) -> None:
+    """Two minutes are no hundred seconds: whoever sets a value anew begins with what it is."""
+    assert exact(seconds) == words
 
 
 def test_names_are_whole_where_there_is_room() -> None:

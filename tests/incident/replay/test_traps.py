@@ -1,6 +1,9 @@
 """Each trap is a named run that shows what it says (guards that look right, from the October 2025 replay)."""
 
+import json
+
 import pytest
+from called import call
 
 from fencepost.incident.replay.options import Options
 from fencepost.incident.replay.scenario import Scenario
@@ -44,3 +47,21 @@ def test_a_trap_does_not_show_where_there_is_none(
     """What makes it one taken away, it says that it isn't shown: the statement can be false."""
     shown = show_trap(name, set_values(october, changes), Options(hosts=2_000), outage_s)
     assert not shown.holds, shown.runs
+
+
+def test_a_trap_is_run_by_its_name_and_a_slip_is_told_the_nearest() -> None:
+    """What the command says and its exit codes."""
+    names = call("replay", "--trap", "list", "--json")
+    assert "grace-one-hour" in {each["name"] for each in json.loads(names.stdout)["traps"]}
+    shown = call("replay", "--trap", "single-checks", "--hosts", "1000", "--json")
+    document = json.loads(shown.stdout)
+    assert (shown.returncode, document["schema"], document["holds"]) == (0, "fencepost.trap/1", True)
+    told = call("replay", "--trap", "single-checks", "--hosts", "1000")
+    assert "These runs show it" in told.stdout
+    refuted = call("replay", "--trap", "single-checks", "--hosts", "1000", "--set", "guards.grace=5m")
+    assert (refuted.returncode, "do NOT show" in refuted.stdout) == (1, True)
+    slip = call("replay", "--trap", "single-check")
+    assert slip.returncode == 2
+    assert "single-checks" in slip.stderr
+    both = call("replay", "--trap", "single-checks", "--guards", "fence")
+    assert (both.returncode, "guards of its own" in both.stderr) == (2, True)

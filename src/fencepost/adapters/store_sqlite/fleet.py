@@ -82,6 +82,10 @@ class SqliteFleetStore:
         self._read = (before, page.life, page.snapshot, kinds) if before is not None else None
         return page
 
+    async def some_rows(self, kind: Kind, shard: int | None, after: str, most: int) -> Page:
+        """The first ``most`` rows of a kind (of a shard) with a key after this one, as they are now."""
+        return await self._run(lambda: self._database.read(lambda db: some(db, kind, shard, after, most)))
+
     async def prove(self, shard: int, places: Sequence[tuple[Kind, str]]) -> Proof:
         """One consistent look at a shard's row and these rows."""
         return await self._run(lambda: self._database.read(lambda db: proof(db, shard, places)))
@@ -151,16 +155,29 @@ def own_row(db: sqlite3.Connection, shard: int) -> ShardRow | None:
 def changed(db: sqlite3.Connection, kind: Kind, shard: int | None, since: int) -> Page:
     """The rows changed after a snapshot: by the index, unless all are wanted."""
     life, snapshot = clock(db)
-    which = "SELECT key, revision, body FROM fleet_row WHERE kind = ?"
+    which, values = "SELECT key, revision, body FROM fleet_row WHERE kind = ?", (kind, since)[: 1 + (since > 0)]
     if since > 0:
         which = "SELECT key, revision, body FROM fleet_row INDEXED BY fleet_row_changed WHERE kind = ? AND revision > ?"
-    if shard is not None and kind in SHARDED:
-        own = own_row(db, shard)
-        if own is None:
-            return Page(life, snapshot, ())
-        which += " AND " + SHARD_IS.format_map(shard_values(own))
-    found = db.execute(f"{which} ORDER BY key", (kind, since)[: 1 + (since > 0)])
-    return Page(life, snapshot, tuple(versioned(kind, key, revision, body) for key, revision, body in found))
+    own = of_shard(db, kind, shard)
+    rows = db.execute(f"{which} AND {own} ORDER BY key", values) if own is not None else ()
+    return Page(life, snapshot, tuple(versioned(kind, key, revision, body) for key, revision, body in rows))
+
+
+def some(db: sqlite3.Connection, kind: Kind, shard: int | None, after: str, most: int) -> Page:
+    """Rows in the order of their keys, from after one on."""
+    life, snapshot = clock(db)
+    which = "SELECT key, revision, body FROM fleet_row WHERE kind = ? AND key > ?"
+    own = of_shard(db, kind, shard)
+    rows = db.execute(f"{which} AND {own} ORDER BY key LIMIT ?", (kind, after, most)) if own is not None else ()
+    return Page(life, snapshot, tuple(versioned(kind, key, revision, body) for key, revision, body in rows))
+
+
+def of_shard(db: sqlite3.Connection, kind: Kind, shard: int | None) -> str | None:
+    """SQL that is true of a shard's rows, and of all where it makes no difference; None if nobody has it yet."""
+    if shard is None or kind not in SHARDED:
+        return "true"
+    own = own_row(db, shard)
+    return SHARD_IS.format_map(shard_values(own)) if own is not None else None
 
 
 def proof(db: sqlite3.Connection, shard: int, places: Sequence[tuple[Kind, str]]) -> Proof:

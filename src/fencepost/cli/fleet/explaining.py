@@ -7,7 +7,7 @@ import msgspec
 
 from fencepost.cli.check import counted
 from fencepost.cli.fleet.reading import Seen, seen
-from fencepost.cli.fleet.tables import place, used
+from fencepost.cli.fleet.tables import due, place, used
 from fencepost.cli.talk import Talk
 from fencepost.core.instant import SECOND
 from fencepost.ports import PortError
@@ -58,6 +58,8 @@ def instance_lines(each: InstanceSeen, known: Seen) -> list[str]:
     if each.ends:
         again = f"{counted(each.ends, 'attempt')} in a row ended by {'itself' if each.ends == 1 else 'themselves'}"
         lines.append(f"  again    {again}; the next comes later each time, at most 5 min")
+    if each.again_at:
+        lines.append(f"  next     {due(each)}: its attempt {each.attempt + 1}")
     host = next((row for row in known.hosts if row.host == each.host), None)
     if each.host:
         lease = f", whose lease is {host.lease}" if host is not None else ""

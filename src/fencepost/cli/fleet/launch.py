@@ -21,10 +21,13 @@ from fencepost.core.instant import SECOND, Duration
 from fencepost.ports import Refused, Unavailable
 from fencepost.roles.fleet.view import InstanceSeen
 from fencepost.settings import Region
+from fencepost.settings.core_settings import safety_settings
 from fencepost.settings.units import spoken
 
 LOOK_EVERY_S = 0.25
 AGAIN_S = 0.5
+NAMED = 5
+"""So many instances are named in the line that ends them."""
 
 
 def launch(
@@ -63,7 +66,7 @@ def launch(
     if seen:
         until_answered(region, pool, seen, deadline)
     document = {"schema": "fencepost.launch/1", "done": "launch", "pool": pool, "key": key, "instances": list(names)}
-    answer("\n".join(lines_of(pool, key, names, seen, time.monotonic() - began)), document, as_json=json)
+    answer("\n".join(lines_of(region, pool, key, names, seen, time.monotonic() - began)), document, as_json=json)
     return 0
 
 
@@ -151,13 +154,27 @@ def unanswered(region: Region, names: Sequence[str], addresses: Sequence[str], t
     return [each for each in addresses if any(each not in (endpoint.addresses or ()) for endpoint in found)]
 
 
-def lines_of(pool: str, key: str, names: Sequence[str], seen: Sequence[InstanceSeen], took_s: float) -> list[str]:
-    """The answer in words."""
+def lines_of(
+    region: Region, pool: str, key: str, names: Sequence[str], seen: Sequence[InstanceSeen], took_s: float
+) -> list[str]:
+    """The answer in words: which instances, what they still wait for, and how they are watched and ended."""
+    ends = f"  end      fencepost fleet terminate {' '.join(names) if len(names) <= NAMED else 'NAME …'}"
     if seen:
         head = f"{counted(len(names), 'instance')} of {pool} ready and in DNS after {spoken(int(took_s * SECOND))}"
-        return [head, *(f"  {each.instance}  {place(each)}  at {each.host} (zone {each.zone})" for each in seen)]
+        return [head, *(f"  {each.instance}  {place(each)}  at {each.host} (zone {each.zone})" for each in seen), ends]
+    alone = len(names) == 1
+    again = f"fencepost fleet launch {pool} --count {len(names)} --key {shlex.quote(key)} --wait"
     return [
         f"{counted(len(names), 'instance')} of {pool} launched, key {key}",
         *(f"  {name}" for name in names),
-        f"  see      fencepost fleet instances --pool {pool}",
+        f"  now      waiting for a host; in DNS once {'it' if alone else 'each'} runs there, passes its checks"
+        f" and is {ready_age(region, pool)} old",
+        f"  watch    fencepost fleet instances --pool {pool}",
+        f"  wait     {again}    {'this one' if alone else 'these'}; returns once DNS answers",
+        ends,
     ]
+
+
+def ready_age(region: Region, pool: str) -> str:
+    """How old an instance is before it serves at an address that the file doesn't list."""
+    return spoken(safety_settings(region.pool(pool).safety).ready_age_ns)

@@ -2,6 +2,7 @@
 
 import json as json_text
 import sys
+import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
@@ -190,7 +191,10 @@ def instance_lines(found: Sequence[InstanceSeen], columns: int, region: Region, 
         pool = next((each.name for each in region.pools if each.launch is not None), "POOL")
         return [f"nothing is launched; something is by  fencepost fleet launch {pool}"]
     shown = shown_first(found, lambda each: each.state in ODD, most)
-    rows: list[tuple[str, ...]] = [("INSTANCE", "STATE", "HOST", "ZONE", "ADDRESS", "ATTEMPT", "ASKED")]
+    later = any(each.again_at for each in found)
+    rows: list[tuple[str, ...]] = [
+        ("INSTANCE", "STATE", "HOST", "ZONE", "ADDRESS", "ATTEMPT", *(["NEXT"] if later else []), "ASKED")
+    ]
     rows += [
         (
             each.instance,
@@ -199,15 +203,24 @@ def instance_lines(found: Sequence[InstanceSeen], columns: int, region: Region, 
             each.zone or "-",
             place(each),
             str(each.attempt or "-"),
+            *([due(each)] if later else []),
             ago(instant(each.asked_at)) if each.asked_at else "-",
         )
         for each in shown
     ]
-    lines = table(rows, columns=columns, drop=(6, 5, 3), right=(5,))
+    lines = table(rows, columns=columns, drop=(7, 5, 3) if later else (6, 5, 3), right=(5,))
     head = f"{counted(len(found), 'instance')}: {tally((each.state for each in found), STATES)}"
     whys = Counter(f"{each.state}: {each.why}" for each in found if each.why and each.state in ODD)
     told = (f" {count} {why}" for why, count in whys.most_common(5))
     return [head, styled(lines[0], "bold"), *lines[1:], *rest(found, shown), *told]
+
+
+def due(each: InstanceSeen) -> str:
+    """When its next attempt is due, after one that ended by itself; "-" where none is waited for."""
+    if not each.again_at:
+        return "-"
+    left = instant(each.again_at) - time.time_ns()
+    return f"in {spoken(-(-left // SECOND) * SECOND)}" if left > 0 else "due now"
 
 
 def place(each: InstanceSeen) -> str:

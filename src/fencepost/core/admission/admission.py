@@ -204,7 +204,8 @@ class Admission:
             done |= state == AGAIN
             hosts.tickets.issue(who[state == AGAIN])
             who, state = who[done], state[done]
-        self.brake.answered(len(times), int(times.sum()), float(np.dot(times, times.astype(np.float64))))
+        exact = times.astype(np.float64)
+        self.brake.answered(len(times), int(times.sum()), float(exact.dot(exact)))
         hosts.move(who, IDLE, state)
         self.brake.look(now)
 

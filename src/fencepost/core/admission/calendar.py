@@ -40,16 +40,17 @@ def _stable(numbers: Ids) -> Ids:
     return np.sort(((numbers - first) << bits) | np.arange(count)) & ((1 << bits) - 1)
 
 
-def _order(ids: Ids, times: Times) -> Ids:
-    """By time, then by id."""
-    if not len(times):
-        return NONE
+def _in_order(entries: Entries, times: Times) -> tuple[Entries, Times]:
+    """The same, by time, then by id."""
+    if not len(times) or (times[1:] > times[:-1]).all():
+        return entries, times
     order = _stable(times)
     later = times[order]
     if (later[1:] == later[:-1]).any():
-        order = _stable(ids)
+        order = _stable(entries & LOW)
         order = order[_stable(times[order])]
-    return order
+        later = times[order]
+    return entries[order], later
 
 
 def sorted_ids(ids: Ids, times: Times) -> Ids:
@@ -193,8 +194,7 @@ class Calendar:
         return self._at < len(self._entries)
 
     def _open(self, entries: Entries, times: Times) -> None:
-        order = _order(entries & LOW, times)
-        self._entries, self._times, self._at = entries[order], times[order], 0
+        (self._entries, self._times), self._at = _in_order(entries, times), 0
 
     def _sort_in(self) -> None:
         """Empty the buffer: into the open bucket what belongs there, the rest into its buckets."""
@@ -223,22 +223,31 @@ class Calendar:
         if 8 * len(entries) > len(held) or last - first >= SHORT:
             self._open(np.concatenate((held, entries)), np.concatenate((known, times)))
             return
-        order = _order(entries & LOW, times)
-        entries, times = entries[order], times[order]
+        entries, times = _in_order(entries, times)
         keys = ((known - first) << BITS) | (held & LOW)
         places = keys.searchsorted(((times - first) << BITS) | (entries & LOW), "right")
         self._entries, self._times = np.insert(held, places, entries), np.insert(known, places, times)
         self._at = 0
 
     def _spread(self, entries: Entries, times: Times) -> None:
-        order = _order(entries & LOW, times)
-        entries, times = entries[order], times[order]
-        buckets = times // self._width
-        cuts = ((buckets[1:] != buckets[:-1]).nonzero()[0] + 1).tolist()
-        for start, end in zip([0, *cuts], [*cuts, len(entries)], strict=True):
-            bucket = int(buckets[start])
+        entries, times = _in_order(entries, times)
+        for bucket, start, end in self._cuts(times):
             chunks = self._buckets.get(bucket)
             if chunks is None:
                 chunks = self._buckets[bucket] = []
                 heappush(self._heap, bucket)
             chunks.append((entries[start:end], times[start:end]))
+
+    def _cuts(self, times: Times) -> Iterator[tuple[int, int, int]]:
+        """Which buckets these times, in order, belong to, and from where to where."""
+        first, last = int(times[0]) // self._width, int(times[-1]) // self._width
+        if last - first < len(times):
+            ends = times.searchsorted(np.arange(first + 1, last + 2) * self._width)
+            buckets, starts = range(first, last + 1), [0, *ends.tolist()]
+        else:  # buckets that lie far apart aren't gone through one by one
+            found = times // self._width
+            starts = [0, *((found[1:] != found[:-1]).nonzero()[0] + 1).tolist(), len(times)]
+            buckets = found[starts[:-1]].tolist()
+        for bucket, start, end in zip(buckets, starts[:-1], starts[1:], strict=True):
+            if start < end:
+                yield bucket, start, end

@@ -54,7 +54,7 @@ def phase(ids: Ids, period: Duration) -> Times:
     million, they cost twice as much to decide about. Their blocks lie as evenly as any number of them can (multiples of
     the golden ratio), each over a 64th of the period.
     """
-    block = ((ids >> NEIGHBOURS).astype(np.uint64) * np.uint64(GOLDEN) >> np.uint64(64 - BITS)).view(np.int64)
+    block = ((ids >> NEIGHBOURS).view(np.uint64) * np.uint64(GOLDEN) >> np.uint64(64 - BITS)).view(np.int64)
     within = (ids & ((1 << NEIGHBOURS) - 1)) << (BITS - 6 - NEIGHBOURS)
     share = (block + within) & ((1 << BITS) - 1)
     return (share * (period / (1 << BITS))).astype(np.int64)

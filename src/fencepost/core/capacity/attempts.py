@@ -49,6 +49,13 @@ def free_places(host: HostRow, life: str) -> int:
     return 0 if host.left or not host.placeable(life) else host.room - len(host.set.instances)
 
 
+def shut_places(host: HostRow, life: str) -> int:
+    """How many more it would have places for, but for a person's word."""
+    if host.word not in ("cordon", "drain") or host.left or not host.held(life) or not host.reported:
+        return 0
+    return max(0, host.room - len(host.set.instances))
+
+
 def free_room(host: HostRow, life: str) -> int:
     """How many more instances may be placed on it: as many as it has places and addresses for.
 
@@ -69,6 +76,7 @@ def placed(row: InstanceRow, host: HostRow, address: str) -> tuple[HostRow, Inst
         address=address,
         zone=host.zone,
         why=row.why if row.ends else "",
+        again_at=0,
     )
     return joined(host, row.at(attempt, address)), after
 
@@ -79,10 +87,13 @@ def moved(row: InstanceRow, host: HostRow, address: str) -> tuple[HostRow, Insta
     return there, structs.replace(after, old=(row.host, row.id))
 
 
-def over(row: InstanceRow, why: str, *, by_itself: bool = False) -> InstanceRow:
-    """The present attempt is over; the instance waits for its next. ``by_itself``: it ended, and its host said so."""
+def over(row: InstanceRow, why: str, *, by_itself: bool = False, again_at: Instant = 0) -> InstanceRow:
+    """The present attempt is over; the instance waits for its next. ``by_itself``: it ended, and its host said so.
+
+    ``again_at`` is when the next is due, nanoseconds since 1970; 0 for as soon as there is room, or where nobody knows.
+    """
     ends = row.ends + 1 if by_itself else 0
-    return structs.replace(row, state="waiting", host="", address="", zone="", why=why, ends=ends)
+    return structs.replace(row, state="waiting", host="", address="", zone="", why=why, ends=ends, again_at=again_at)
 
 
 def calm(row: InstanceRow) -> InstanceRow:
@@ -114,7 +125,9 @@ def settled(row: InstanceRow) -> InstanceRow:
 
 def ending(row: InstanceRow) -> InstanceRow:
     """Somebody wants it ended."""
-    return structs.replace(row, state="ending", why="terminated") if row.state in ("waiting", "placed") else row
+    if row.state not in ("waiting", "placed"):
+        return row
+    return structs.replace(row, state="ending", why="terminated", again_at=0)
 
 
 def ended(row: InstanceRow, at: Instant) -> InstanceRow:

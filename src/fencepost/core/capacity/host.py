@@ -106,7 +106,8 @@ class StartFailed(Event, frozen=True, gc=False):
 class Persist(Effect, frozen=True, gc=False):
     """Write the memory so that it outlives a power failure; go on only when that is done. Always the first effect.
 
-    If it can't be written, the decider's state before this event counts, and nothing is answered.
+    If it can't be written, the decider's state before this event counts, and nothing is answered. An attempt that ended
+    has ended all the same: it may be told as down, since whoever begins again from the memory of before finds it so.
     """
 
     memory: HostMemory

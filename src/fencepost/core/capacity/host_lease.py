@@ -27,8 +27,6 @@ Checking a host is always harmless, so *when* to check is not decided here but b
 and ``Recheck``. Times are the manager's own monotonic clock.
 """
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -260,17 +258,21 @@ class HostLeases(LeaseState):
             ids = event.ids
         ends = np.full(len(ids), now + self.settings.lease)
         hosts.seen[ids] = now
-        hosts.ends[ids] = ends
-        hosts.fresh[ids] = True
         hosts.stamp[ids] = event.stamp
-        hosts.boot[ids] = event.boot
-        hosts.host_incarnation[ids] = event.incarnation
-        hosts.host_version[ids] = event.version
+        hosts.ends[ids] = ends
+        echo = (known["incarnation"] == event.incarnation) & (known["row_boot"] == event.boot)
+        echo &= known["version"] == event.version
+        again = echo & known["echo"] & known["fresh"]
+        if not again.all():
+            hosts.say(event.only(~again), echo[~again])
         if (known["whole"] != event.whole).any():
             hosts.whole[ids] = event.whole
         if known["proof"].any():
             hosts.proof[ids] = False
-        return (*effects, Renew(ids, ends, False, event.number), *self.settle(wanting(event, known), now))
+        # Who answered just as its row says needs nothing, and mostly that is all.
+        echo &= known["calm"]
+        wanting = NO_IDS if echo.all() else ids[~echo]
+        return (*effects, Renew(ids, ends, False, event.number), *self.settle(wanting, now))
 
     def news(self, event: Answered) -> Answered:
         """Without answers of hosts that aren't known yet, and those overtaken by a later one of the same start of the
@@ -387,11 +389,3 @@ class HostLeases(LeaseState):
         if self.acting and len(wanted) <= self.most(hosts.held):
             self.begin(Op.MARK, wanted, now, effects)
         return tuple(effects)
-
-
-def wanting(event: Answered, known: NDArray[Any]) -> Ids:
-    """Those that may need something: who answered just as its row says needs nothing, and mostly that is all."""
-    same = (known["incarnation"] == event.incarnation) & (known["row_boot"] == event.boot)
-    same &= (known["version"] == event.version) & (known["left"] == 0)
-    same &= known["told"]
-    return NO_IDS if same.all() else event.ids[~same]

@@ -23,9 +23,9 @@ class PlacementSettings(Struct, frozen=True, gc=False):
     stays on its host after nobody waits for it any more: what callers' caches keep. ``again`` and ``longest``: after an
     attempt that ended by itself the next waits that long, doubled each time; one that ran for ``calm`` starts anew.
     ``settle``: what is found down so soon after we began ended with its host, or before anybody looked on: it is tried
-    again at once. ``elsewhere``: what ended by itself is tried again on another host, if there is room on one; without
-    it where it was, if there is room there. ``most``: groups a turn; ``group_most``: instances in one group, since a
-    store takes so many rows at once.
+    again at once, where it was. ``elsewhere``: what ended by itself is tried again on another host, if there is room on
+    one; without it where it was, if there is room there. ``most``: groups a turn; ``group_most``: instances in one
+    group, since a store takes so many rows at once.
     """
 
     shard: int = 1
@@ -50,7 +50,10 @@ class Told(Struct, frozen=True, gc=False):
 
 
 class Strikes(Struct, frozen=True, gc=False):
-    """How often in a row an instance ended by itself, when it may be tried again, and where it was."""
+    """How often in a row an instance ended by itself, when it may be tried again, and where it was.
+
+    ``count`` 0: it ended with its host, or while nobody looked on, and is tried again at once, where it was.
+    """
 
     count: int
     attempt: int

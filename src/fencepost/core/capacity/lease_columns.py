@@ -13,8 +13,9 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from fencepost.core.capacity.lease_calls import Facts, Ids, Lease, Op
+from fencepost.core.capacity.lease_calls import Answered, Facts, Ids, Lease, Op, Some
 from fencepost.core.instant import Duration, Instant
+from fencepost.core.records import records
 
 LONG_AGO: Instant = -(1 << 62)
 """An instant before all others: it never happened."""
@@ -26,31 +27,34 @@ ASKED = np.dtype(
         ("incarnation", np.uint64),
         ("row_boot", np.uint64),
         ("version", np.int64),
-        ("left", np.int64),
         ("stamp", np.int64),
-        ("told", np.bool_),
+        ("seen", np.int64),
+        ("fresh", np.bool_),
+        ("calm", np.bool_),
+        ("echo", np.bool_),
         ("whole", np.bool_),
         ("proof", np.bool_),
         ("unsure", np.bool_),
-        ("spare", "V4"),
+        ("spare", "V2"),
     ]
 )
-"""What each answer is held against. Each byte is a field's, so that equal columns have equal bytes."""
-SAID = np.dtype([("boot", np.uint64), ("host_incarnation", np.uint64), ("host_version", np.int64)])
-TIMES = np.dtype([("seen", np.int64), ("ends", np.int64)])
-SCANNED = (("lease", np.int8), ("reported", np.bool_), ("gone", np.bool_), ("fresh", np.bool_), ("busy", np.int8))
-BLOCKS: tuple[np.dtype[Any], ...] = (ASKED, SAID, TIMES, *(np.dtype(kind) for _, kind in SCANNED))
-BLOCK = {name: place for place, block in enumerate((ASKED, SAID, TIMES)) for name in block.names or ()}
+"""What each answer is held against, and what each changes: a cache line. Each byte is a field's, so that equal columns
+have equal bytes."""
+SAID = np.dtype([("boot", np.uint64), ("host_incarnation", np.uint64), ("host_version", np.int64), ("left", np.int64)])
+SCANNED = (("ends", np.int64), ("lease", np.int8), ("reported", np.bool_), ("gone", np.bool_), ("busy", np.int8))
+BLOCKS: tuple[np.dtype[Any], ...] = (ASKED, SAID, *(np.dtype(kind) for _, kind in SCANNED))
+BLOCK = {name: place for place, block in enumerate((ASKED, SAID)) for name in block.names or ()}
 """Which record each column is in; those scanned follow."""
-BLOCK |= {name: place for place, (name, _) in enumerate(SCANNED, 3)}
+BLOCK |= {name: place for place, (name, _) in enumerate(SCANNED, 2)}
 
 
 class LeaseColumns:
     """The columns. The first lines are as the rows say, the next as hosts said, the last the manager's own.
 
-    ``told``: the lease is held and the host has reported, as those two columns say: it is asked at each answer.
-    ``fresh``: it has answered under its present token. ``seen`` and ``ends``: when its last answer arrived, and from
-    when on its lease may lapse. ``busy``: the operation under way. ``proof``: one was asked for, and neither
+    ``calm``: the lease is held, the host has reported and no mark stands, as those three columns say: it is asked at
+    each answer. ``fresh``: it has answered under its present token. ``echo``: what it said then is what its row says,
+    so that saying it again changes nothing. ``seen`` and ``ends``: when its last answer arrived, and from when on its
+    lease may lapse. ``busy``: the operation under way. ``proof``: one was asked for, and neither
     stamp nor token has changed since. ``unsure``: a lapse or a mark was given up, and may yet be written.
     """
 
@@ -64,7 +68,8 @@ class LeaseColumns:
     reported: NDArray[np.bool_]
     version: NDArray[np.int64]
     gone: NDArray[np.bool_]
-    told: NDArray[np.bool_]
+    calm: NDArray[np.bool_]
+    echo: NDArray[np.bool_]
     fresh: NDArray[np.bool_]
     stamp: NDArray[np.int64]
     boot: NDArray[np.uint64]
@@ -109,7 +114,7 @@ class LeaseColumns:
             self.__dict__.pop(name, None)
         # One after the other, so that only one block is ever there twice.
         for place, dtype in enumerate(BLOCKS):
-            block = np.zeros(size, dtype)
+            block = records(size, dtype)
             block[:before] = self.blocks[place]
             self.blocks[place] = block
         self.seen[before:] = LONG_AGO
@@ -124,7 +129,21 @@ class LeaseColumns:
         self.proof[changed] = False
         for name, values in zip(self.ROW, facts[1:], strict=True):
             getattr(self, name)[ids] = values
-        self.told[ids] = (facts.lease == Lease.HELD) & facts.reported
+        self.echo[ids] = (
+            (self.host_incarnation[ids] == facts.incarnation)
+            & (self.boot[ids] == facts.boot)
+            & (self.host_version[ids] == facts.version)
+        )
+        self.calm[ids] = (facts.lease == Lease.HELD) & facts.reported & (facts.left == 0)
+
+    def say(self, said: Answered, echo: Some) -> None:
+        """What hosts said under their present tokens; ``echo``: which of them just what their rows say."""
+        ids = said.ids
+        self.fresh[ids] = True
+        self.echo[ids] = echo
+        self.boot[ids] = said.boot
+        self.host_incarnation[ids] = said.incarnation
+        self.host_version[ids] = said.version
 
     def asked(self, ids: Ids) -> NDArray[Any]:
         """A copy of what answers of these are held against: a record each. As plain bytes they come at once."""

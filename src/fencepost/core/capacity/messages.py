@@ -3,14 +3,17 @@
 The manager speaks first, always: a host is asked, never reports by itself, so a fleet that comes back at once is
 answered at the rate at which it is asked. A host's answer to anything is its state, so that an answer lost costs
 nothing but another question. There is no "start" and no "stop": an order carries the host's whole set of instances.
+
+Numbers that can't be are refused when a message is read, as if its seal were wrong: no array of a manager's and no
+store holds them, so one host that has the key and has lost its wits would end its manager again and again.
 """
 
 from typing import TypeAlias
 
 from msgspec import Struct
 
-from fencepost.core.capacity.token import Token
-from fencepost.core.instant import Duration, Instant
+from fencepost.core.capacity.token import Counted, Drawn, Token
+from fencepost.core.instant import Duration
 
 
 class Message(Struct, frozen=True, gc=False, array_like=True, tag=True):
@@ -46,7 +49,7 @@ class Instance(Struct, frozen=True, gc=False, array_like=True):
 class InstanceSet(Struct, frozen=True, gc=False, array_like=True):
     """All that one host is to run; versions of one host only rise."""
 
-    version: int = 0
+    version: Counted = 0
     instances: tuple[Instance, ...] = ()
 
     @property
@@ -70,8 +73,8 @@ class Order(Message, frozen=True, gc=False, array_like=True, tag=2):
     """
 
     token: Token
-    boot: int
-    stamp: Instant
+    boot: Drawn
+    stamp: Counted
     set: InstanceSet
     lasts: Duration = 0
 
@@ -83,7 +86,7 @@ class NetworkState(Struct, frozen=True, gc=False, array_like=True):
     """
 
     id: str
-    version: int
+    version: Counted
     digest: str
     body: bytes
 
@@ -105,10 +108,10 @@ class Answer(Message, frozen=True, gc=False, array_like=True, tag=4):
     """
 
     token: Token
-    boot: int
-    stamp: Instant
-    incarnation: int
-    version: int
+    boot: Drawn
+    stamp: Counted
+    incarnation: Drawn
+    version: Counted
     down: tuple[str, ...] = ()
     set: InstanceSet | None = None
     causes: tuple[str, ...] = ()
@@ -126,8 +129,8 @@ class NetworkAnswer(Message, frozen=True, gc=False, array_like=True, tag=6):
     ``unknown`` are ids that this host doesn't hold in its set (not yet, or no more).
     """
 
-    boot: int
-    incarnation: int
+    boot: Drawn
+    incarnation: Drawn
     has: tuple[tuple[str, int, str], ...]
     unknown: tuple[str, ...] = ()
 

@@ -11,10 +11,11 @@ the set of the host that its row names, and of no other.
   The same attempt is never started again: the next has the next number, and the old one leaves its host's set, so that
   a host that comes back is told to stop it.
 - An attempt that a host holds and the rows don't know is taken into the rows: the host is right about what it runs.
-- A host being drained: first the next attempt elsewhere; the old one goes on until that is ready or has had its time,
-  and leaves the host after a while more, in which callers' caches forget it.
+- A host being drained: first the next attempt elsewhere; the old one goes on until that is in service and it itself
+  isn't any more (or for so long at most), and leaves the host after a while more, in which callers' caches forget it.
 - Terminated is "ended" only when the host has told exactly the set without it, or has lapsed.
-- An attempt that ends by itself soon is tried again later and later, and elsewhere if there is an elsewhere.
+- An attempt that ends by itself soon is tried again later and later, and elsewhere if there is an elsewhere. One that
+  ended with its host, or while nobody looked on, is tried at once, where it was.
 
 Awkward truth: what a host told is known to its own manager alone. So a fleet of several shards gives each manager all
 rows of instances, not only those of its shard: it ends attempts on its own hosts, and places its own instances.

@@ -158,20 +158,25 @@ class Turn:
         down = told is not None and row.id in told.down
         if not why or not (down or self.all.mine(row.instance)):
             return False
-        if self.leave(row.host, row.id, attempts.over(row, f"{row.id} {why}", by_itself=down)) and down:
-            self.strike(row)
+        strikes = self.struck(row) if down else None
+        wait = strikes.until - self.now if strikes is not None else 0
+        again_at = self.wall + wait if self.wall and wait > 0 else 0
+        over = attempts.over(row, f"{row.id} {why}", by_itself=down, again_at=again_at)
+        if self.leave(row.host, row.id, over) and strikes is not None:
+            self.all.strikes[row.instance] = strikes
         return True
 
-    def strike(self, row: InstanceRow) -> None:
-        """It ended by itself: later and later, and elsewhere."""
+    def struck(self, row: InstanceRow) -> Strikes:
+        """What comes of an attempt that ended by itself: the next later and later, and elsewhere."""
         settings, known = self.all.settings, self.all.strikes.get(row.instance)
         if known is not None and known.attempt == row.attempt:
-            return  # counted already, and not yet written
+            return known  # counted already, and not yet written
         if known is None and self.all.began is not None and self.now - self.all.began < settings.settle:
-            return
+            # It ended with its host, or while nobody looked on: no fault of its own, so it is tried where it was.
+            return Strikes(0, row.attempt, self.now, row.host)
         before = known.count if known is not None and self.now - known.until < settings.calm else 0
         wait = min(settings.longest, settings.again << min(before, 32))
-        self.all.strikes[row.instance] = Strikes(before + 1, row.attempt, self.now + wait, row.host)
+        return Strikes(before + 1, row.attempt, self.now + wait, row.host)
 
     # What a host holds.
 
@@ -292,8 +297,10 @@ class Turn:
     def place(self, row: InstanceRow, how: Callable[[InstanceRow, HostRow, str], tuple[HostRow, InstanceRow]]) -> bool:
         """The next attempt at the best host, if there is any room."""
         strikes, room = self.all.strikes.get(row.instance), self.all.room
+        if strikes is not None and not strikes.count and strikes.attempt != row.attempt:
+            strikes = None
         where = strikes.host if strikes is not None else ""
-        if self.all.settings.elsewhere or not where:
+        if strikes is None or (strikes.count and self.all.settings.elsewhere):
             chosen = room.choose(row.pool, avoid=where)
         else:
             chosen = room.at(where) or room.choose(row.pool)

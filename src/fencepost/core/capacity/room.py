@@ -10,7 +10,7 @@ from collections.abc import MutableMapping
 from hashlib import blake2b
 from heapq import heappop, heappush
 
-from fencepost.core.capacity.attempts import free_addresses, free_places, free_room
+from fencepost.core.capacity.attempts import free_addresses, free_places, free_room, shut_places
 from fencepost.core.capacity.rows import HostRow
 
 _SLACK = 64
@@ -75,13 +75,15 @@ class Room:
     def __init__(self, life: str, salt: str = "", rows: MutableMapping[str, HostRow] | None = None) -> None:
         """``rows`` is where they are kept, a dict unless given.
 
-        ``free`` is how many more can be placed, ``places`` how many could be if all hosts had addresses enough.
+        ``free`` is how many more can be placed, ``places`` how many could be if all hosts had addresses enough;
+        ``shut`` are places that nothing but a person's word keeps free.
         """
         self.life = life
         self.salt = salt
         self.rows: MutableMapping[str, HostRow] = rows if rows is not None else {}
         self.free = 0
         self.places = 0
+        self.shut = 0
         self._zones: dict[str, _Zone] = {}
         self._pools: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
         self._given: dict[str, int] = defaultdict(int)
@@ -103,6 +105,8 @@ class Room:
         if places:
             self.places += by * places
             self.free += by * free_room(row, self.life)
+        elif row.word:
+            self.shut += by * shut_places(row, self.life)
         counts = row.word not in ("drain", "gone") and not (row.lease == "lapsed" and row.life == self.life)
         for each in row.set.instances:
             if counts:

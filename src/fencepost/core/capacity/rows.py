@@ -92,7 +92,8 @@ class InstanceRow(Struct, frozen=True, gc=False, tag="instance", omit_defaults=T
     attempt that still runs elsewhere until this one is ready, as (host, id); ("", "") for none. ``asked_at`` and
     ``ended_at`` are for people, nanoseconds since 1970. ``why`` says what it waits for, or why it ended. ``ends`` is
     how many attempts in a row ended by themselves, as their hosts said; 0 again once one has run for a while, or was
-    lost with its host.
+    lost with its host. ``again_at`` is when the next attempt after one that ended by itself is due, for people too; 0
+    where it isn't waited for.
     """
 
     instance: str
@@ -109,6 +110,7 @@ class InstanceRow(Struct, frozen=True, gc=False, tag="instance", omit_defaults=T
     ended_at: Instant = 0
     why: str = ""
     ends: int = 0
+    again_at: Instant = 0
 
     @property
     def key(self) -> str:

@@ -5,7 +5,14 @@ for each host. The nonce tells two grants with one number apart (a store put bac
 the host keeps the one it met first and answers that it knows something newer.
 """
 
-from msgspec import Struct
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+Counted = Annotated[int, Meta(ge=0, le=1 << 62)]
+"""What counts up, as it comes over the wire: more no store and no array takes, and there is still one to add."""
+Drawn = Annotated[int, Meta(ge=0)]
+"""What is drawn, as it comes over the wire: 64 bits without a sign."""
 
 
 class Token(Struct, frozen=True, gc=False, order=True, array_like=True):
@@ -14,9 +21,9 @@ class Token(Struct, frozen=True, gc=False, order=True, array_like=True):
     Compare tokens with :meth:`outdates` only: the order of two nonces means nothing.
     """
 
-    epoch: int = 0
-    number: int = 0
-    nonce: int = 0
+    epoch: Counted = 0
+    number: Counted = 0
+    nonce: Drawn = 0
 
     @property
     def place(self) -> tuple[int, int]:

@@ -105,11 +105,16 @@ class Pass(msgspec.Struct):
 
 
 def obey(work: Pass) -> None:
-    """Drains and keeps. A drain never takes the last address of a family: it waits until another serves."""
+    """Drains and keeps. A drain never takes the last address of a family: it waits until another serves.
+
+    A drain of a target's host counts as one of it, once what ran there serves elsewhere. A keep of the target beats it.
+    """
     words = work.words
+    moved = {key: target.moved for key, target in work.targets.items() if target.moved}
     if (
         not words.forcing
         and not words.freezing
+        and not moved
         and not any(member.forced or member.state is State.DRAINED for member in work.members.values())
     ):
         return
@@ -120,10 +125,11 @@ def obey(work: Pass) -> None:
         if forced is not member.forced:
             member = work.members[member.key] = replace(member, forced=forced)
         serving, kind = member.state in SERVING, family(member.key)
-        if force is OverrideKind.DRAIN:
+        if force is OverrideKind.DRAIN or (force is None and member.key in moved):
             if not serving or families[kind] > 1:
                 families[kind] = families.get(kind, 0) - serving
-                work.place(member, State.DRAINED, Rule.OPERATOR)
+                cause = None if force else moved[member.key]
+                work.place(member, State.DRAINED, Rule.OPERATOR, cause)
         elif member.state is State.DRAINED:
             if member.served and work.ready(member):
                 work.ended[member.key] = None

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from fencepost.core.record_set import Content, content
 from fencepost.core.store import Wanted
-from fencepost.core.traffic.membership import SERVING, Membership
+from fencepost.core.traffic.membership import SERVING, Membership, State
 
 
 class Offer(Struct, frozen=True):
@@ -62,5 +62,5 @@ def latest_move(row: Membership) -> str:
         if move.before in SERVING and move.after not in SERVING:
             return f"takes out {move.key}"
         if move.after in SERVING and move.before not in SERVING and move.before is not None:
-            return f"brings back {move.key}"
+            return f"adds {move.key}" if move.before is State.PENDING else f"brings back {move.key}"
     return ""

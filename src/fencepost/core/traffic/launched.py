@@ -14,7 +14,9 @@ is let in: later versions take nothing away) and it has passed its probes. How i
   dead target: a mass lapse can't empty a name.
 - An address that the file lists too is served from the start and then by its probes, as any that is listed: that is the
   owner's word, and a pool need not be empty until its first instances are ready. But it must not serve while the hosts
-  that have it to give have lapsed.
+  that have it to give have lapsed. And where a person drains its host, it leaves as a moved instance does: once the
+  next attempt serves, before the one there is stopped, and free of the budget. It stays out while nothing is placed
+  there and the host is drained.
 - Rows that are missing say nothing: a fleet's store that was wiped, or isn't read, takes nobody out.
 
 Awkward truth: a lapsed host's instance that a limit keeps goes on being answered, and does harm if its copy is harmful.
@@ -26,9 +28,10 @@ from typing import NamedTuple
 
 from msgspec import Struct, structs
 
+from fencepost.core.capacity.messages import Instance
 from fencepost.core.capacity.network_state import missing
 from fencepost.core.capacity.rows import HostRow, InstanceRow, NetworkRow
-from fencepost.core.traffic.membership import SERVING, Member, Membership, Target
+from fencepost.core.traffic.membership import SERVING, Member, Membership, State, Target
 
 
 class FleetRows(Struct, frozen=True, gc=False):
@@ -95,17 +98,51 @@ def launched(pool: str, rows: FleetRows, row: Membership | None, taken: frozense
     return Launched(tuple(targets.values()), frozenset(ended))
 
 
-def by_hosts(listed: Sequence[Target], rows: FleetRows) -> tuple[Target, ...]:
-    """Targets of the file; those whose address only hosts have that must not serve are marked so."""
+def by_hosts(listed: Sequence[Target], rows: FleetRows, row: Membership | None = None) -> tuple[Target, ...]:
+    """Targets of the file; those whose address only hosts have that must not serve are marked so, or as moved."""
     wanted = {target.key for target in listed}
     gone: dict[str, str] = {}
+    moved: dict[str, str] = {}
+    present = {each.address for each in rows.instances.values() if each.state == "placed"} if row is not None else set()
     for name in sorted(rows.hosts):
         host = rows.hosts[name]
         for address in host.addresses:
             if address in wanted:
                 why = forsaken(host, rows.life)
                 gone[address] = why if why and gone.get(address, why) else ""
-    return tuple(_gone(target, gone[target.key]) if gone.get(target.key) else target for target in listed)
+                if row is not None and address not in present:
+                    moved[address] = moved.get(address) or vacated(address, host, rows, row)
+    return tuple(_marked(target, gone.get(target.key, ""), moved.get(target.key, "")) for target in listed)
+
+
+def vacated(address: str, host: HostRow, rows: FleetRows, row: Membership) -> str:
+    """Why a listed address, where nothing is placed, leaves with what a drain of its host moved away; "" if it doesn't.
+
+    Not before each attempt there has a successor that serves. Afterwards until something is placed there, or the drain
+    ends and what it moved has been stopped.
+    """
+    here = [each for each in host.set.instances if each.address == address]
+    members = {member.key: member for member in row.members}
+    member = members.get(address)
+    if member is None:
+        return ""
+    follows = [successor(each, rows, members) for each in here]
+    if here and all(follows):
+        return f"host {host.host} is drained; {' and '.join(follows)} instead"
+    if member.state is State.DRAINED and member.forced is None and (here or host.word == "drain"):
+        return f"host {host.host} is drained, and nothing is placed there"
+    return ""
+
+
+def successor(moved: Instance, rows: FleetRows, members: Mapping[str, Member]) -> str:
+    """Which attempt serves in a moved one's place, and where; "" while none does."""
+    instance = rows.instances.get(moved.name)
+    if instance is None or instance.state != "placed" or instance.attempt <= moved.attempt:
+        return ""
+    member = members.get(instance.address)
+    if member is None or member.state is not State.IN or member.source not in ("", instance.id):
+        return ""
+    return f"{instance.id} serves at {instance.address}" if member.healthy else ""
 
 
 def placed(instance: InstanceRow, rows: FleetRows, member: Member | None) -> Target:
@@ -174,3 +211,7 @@ def forsaken(host: HostRow | None, life: str) -> str:
 
 def _gone(target: Target, why: str) -> Target:
     return structs.replace(target, gone=why)
+
+
+def _marked(target: Target, gone: str, moved: str) -> Target:
+    return structs.replace(target, gone=gone, moved="" if gone else moved) if gone or moved else target

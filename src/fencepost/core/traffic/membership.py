@@ -32,7 +32,7 @@ class State(StrEnum):
     PENDING = "pending"
     """New and not ready yet: counts in no fraction."""
     DRAINED = "drained"
-    """Taken out by a person's override, however well: counts in no fraction."""
+    """Taken out by a person's override, or moved away by a drain of its host, however well: counts in no fraction."""
 
 
 SERVING = (State.IN, State.KEPT)
@@ -104,6 +104,7 @@ class Target(msgspec.Struct, frozen=True, gc=False):
     source: the attempt it is, for an instance that was launched; "" for a target of the file.
     port: where it is probed and reached, for such an instance; 0 is the pool's.
     gone: why it must not serve, whatever its probes say; it then counts as dead, and limits bind. "" if nothing.
+    moved: why a person's drain of its host takes it out, as a drain of its address would; "" if nothing.
     """
 
     key: str
@@ -113,6 +114,7 @@ class Target(msgspec.Struct, frozen=True, gc=False):
     source: str = ""
     port: int = 0
     gone: str = ""
+    moved: str = ""
 
 
 class Listing(msgspec.Struct, frozen=True, gc=False):

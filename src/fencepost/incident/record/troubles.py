@@ -47,7 +47,7 @@ WORDS = {
 }
 """Each as a symptom."""
 
-ASKED_FOR = (" out (operator", " out (listing")
+ASKED_FOR = (" out by ", " out (operator", " out (listing")
 """Removals that a person asked for, by a drain or by the list of targets: no trouble."""
 
 LASTING = (What.EMPTIED, What.ALTERED, What.FAIL_OPEN, What.REMOVED, What.KEPT)

@@ -46,6 +46,11 @@ class AsItWas:
         """Worker-seconds so far."""
         return self._workers.spent
 
+    @property
+    def useful(self) -> float:
+        """Worker-seconds of calls that were answered in time."""
+        return self._workers.useful
+
     def begin(self, now: Tick) -> None:
         """Everyone's next attempt is a renewal period after his last, in vain or not."""
         step = self._leases.values.renewal_s
@@ -86,8 +91,9 @@ class AsItWas:
             self._due.setdefault(at, []).append(ids)
 
     def _take_answers(self, now: Tick) -> None:
-        for ids, came in self._workers.finished(now):
+        for ids, came, cost in self._workers.finished(now):
             answered = ids[self._started[ids] == came]
+            self._workers.useful += len(answered) * cost
             if len(answered):
                 self._started[answered] = -1
                 self._leases.grant(answered, now)
@@ -102,6 +108,8 @@ class AsItWas:
         return still
 
     def _ask(self, ids: Ids, now: Tick) -> None:
+        if not len(ids):
+            return
         leases, step = self._leases, self._leases.values.renewal_s
         shut = leases.paths.back_at[ids] > now
         shut &= leases.paths.lost_at[ids] <= now

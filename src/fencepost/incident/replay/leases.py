@@ -119,6 +119,11 @@ class LeasePart(Protocol):
         """Worker-seconds of work so far."""
         ...
 
+    @property
+    def useful(self) -> float:
+        """Worker-seconds of calls that were answered in time."""
+        ...
+
     def begin(self, now: Tick) -> None:
         """Ways to the store come back from now on: everyone's next attempt is known."""
         ...

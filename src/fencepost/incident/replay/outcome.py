@@ -23,7 +23,8 @@ class Outcome(Struct, frozen=True):
 
     ``happened`` has acts and events by name; ``down`` each dependent's intervals, the last one open (None) if it didn't
     end. ``figures``: broken_leases_max, leases_back (a tick or None), launch_failing_s, capacity_out_s, dns_empty_s,
-    recovery_ratio, cpu_s, and what else was counted.
+    recovery_ratio, work_ratio (work done in the lease managers, to the part of it that somebody still waited for),
+    cpu_s, and what else was counted.
     """
 
     scenario: Scenario

@@ -51,7 +51,7 @@ class ProductionLeases:
         self.ideal_s: float | None = None
         self._calm_from: Tick | None = None
         self._lost: list[Some] = []
-        self._spent = 0.0
+        self._spent = self._useful = 0.0
 
     # The walk
 
@@ -106,6 +106,7 @@ class ProductionLeases:
         elif now - self._calm_from >= CALM_S:
             self._lost = [shard.lost for shard in self.shards]
             self._spent += sum(shard.spent for shard in self.shards)
+            self._useful += sum(shard.useful for shard in self.shards)
             self.shards = []
 
     def _ideal(self, now: Tick) -> float:
@@ -134,6 +135,11 @@ class ProductionLeases:
     def spent(self) -> float:
         """Worker-seconds so far, those of the walks."""
         return self._spent + sum(shard.spent for shard in self.shards)
+
+    @property
+    def useful(self) -> float:
+        """Worker-seconds of calls that were answered in time."""
+        return self._useful + sum(shard.useful for shard in self.shards)
 
     def throttle(self, rate: float, burst: float) -> None:
         """Nothing to throttle: no more is in flight than can be done."""

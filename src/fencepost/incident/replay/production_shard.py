@@ -101,7 +101,7 @@ class Shard:
         self.due: Tick = 0
         self._now: Tick = 0
         self._nonce = hosts
-        self._spent = 0.0
+        self._spent = self._useful = 0.0
         self._workers = Workers(values.workers)
         self._start()
 
@@ -118,6 +118,7 @@ class Shard:
     def _let_go(self) -> None:
         self._known: Some = np.zeros(self.size, np.bool_)
         self._spent += self._workers.spent
+        self._useful += self._workers.useful
         self._workers = Workers(self.values.workers)
 
     # Time
@@ -131,7 +132,10 @@ class Shard:
     def step(self, now: Tick) -> None:
         """What arrived, then time, as often as there is something to do; ``due`` says when next."""
         self._now = now
-        for ids, _ in self._workers.finished(now):
+        in_time = PATIENCE * self.values.workers.establish_cost
+        for ids, came, cost in self._workers.finished(now):
+            if now - came <= in_time:
+                self._workers.useful += len(ids) * cost
             self._answer(ids, None)
         for _ in range(ROUNDS):
             before = self.checks
@@ -173,6 +177,11 @@ class Shard:
     def spent(self) -> float:
         """Worker-seconds so far."""
         return self._spent + self._workers.spent
+
+    @property
+    def useful(self) -> float:
+        """Worker-seconds of calls that were answered in time."""
+        return self._useful + self._workers.useful
 
     @property
     def busy(self) -> bool:
@@ -274,6 +283,7 @@ class Shard:
             return
         if self._wide:
             self._spent += len(ids) * self.values.workers.renew_cost
+            self._useful += len(ids) * self.values.workers.renew_cost
             self._answer(ids, self.values.step_s * SECOND)
         elif self._workers.at_once(len(ids)):
             self._answer(ids, int(self.values.workers.establish_cost * SECOND / self._workers.speed()))

@@ -4,6 +4,7 @@ In each step leases move (by seconds where they contend), launches are let in, n
 made, callers connect. Then the quantities of the step are there to be seen.
 """
 
+from bisect import bisect_right
 from collections import deque
 
 import msgspec
@@ -150,7 +151,16 @@ class Region:
         if Guard.READINESS in self.guards:
             return 0.0
         done = self.network.served_until()
-        return max(0.0, came - float(np.interp(done, self._ends, self._registered)))
+        return max(0.0, came - self._registered_by(done))
+
+    def _registered_by(self, at: float) -> float:
+        """How many targets there were by then; between two steps in proportion."""
+        place = bisect_right(self._ends, at)
+        if place >= len(self._ends):
+            return self._registered[-1]
+        begins, before = self._ends[place - 1], self._registered[place - 1]
+        pace = (self._registered[place] - before) / (self._ends[place] - begins)
+        return pace * (at - begins) + before
 
     def _see(self, now: Tick, access: float, leased: float) -> None:
         balancers, launches = self.balancers, self.launches

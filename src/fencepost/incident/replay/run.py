@@ -60,6 +60,8 @@ def replay(scenario: Scenario, options: Options = AS_IT_WAS, region_of: RegionOf
     cpu_s = time.process_time() - begun
     counted = figures(series, watch.happened, options.hosts, STEP_S)
     counted |= {"cpu_s": cpu_s, "walked_s": float(region.leases.walked), "recovery_ratio": None}
+    part = region.leases.part
+    counted["work_ratio"] = round(part.spent / part.useful, 4) if part.useful else None
     restored, back = region.paths.restored_at, watch.happened.get("leases-back")
     if region.leases.ideal_s and restored is not None and back is not None:
         counted["recovery_ratio"] = round((back - restored) / region.leases.ideal_s, 4)

@@ -67,7 +67,10 @@ class Rule(Struct, frozen=True, gc=False):
 
 
 class Act(Struct, frozen=True, gc=False):
-    """What people did. ``does`` is one of :data:`.operators.DEEDS`, "" for what changes nothing (a cause found)."""
+    """What people did. ``does`` is one of :data:`.operators.DEEDS`, "" for what changes nothing (a cause found).
+
+    ``within_s``: how near the simulated moment is to be to the reported one, where what they saw decides when.
+    """
 
     name: str
     words: str
@@ -76,6 +79,7 @@ class Act(Struct, frozen=True, gc=False):
     reported: Tick | None
     kind: Kind
     source: str
+    within_s: int | None = None
 
 
 class Event(Struct, frozen=True, gc=False):

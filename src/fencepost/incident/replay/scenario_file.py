@@ -13,9 +13,10 @@ from typing import Any
 
 import msgspec
 
-from fencepost.incident.replay.scenario import Act, Cause, Kind, Phase, Scenario, Value
-from fencepost.incident.replay.scenario_needs import OWN, needs, unfit
+from fencepost.incident.replay.scenario import Act, Cause, Dependent, Event, Kind, Phase, Scenario, Value
+from fencepost.incident.replay.scenario_needs import OWN, disordered, needs, unfit
 from fencepost.incident.replay.scenario_rules import Rules
+from fencepost.incident.replay.scenario_sense import Listed, senseless
 from fencepost.incident.replay.scenario_shape import (
     LISTS,
     TOP,
@@ -131,20 +132,31 @@ class _File:
         self._named(("phase",))
         names = self._named(("dependent",))
         values = self._values(head, clock, rules)
-        acts = tuple(rules.act(("act", at), each) for at, each in listed["act"] if isinstance(each, RawAct))
-        events = tuple(rules.event(("event", at), each) for at, each in listed["event"] if isinstance(each, RawEvent))
-        phases = tuple(rules.phase(("phase", at), each) for at, each in listed["phase"] if isinstance(each, Phase))
-        dependents = tuple(
-            rules.dependent(("dependent", at), each, names)
+        acts: dict[Path, Act] = {
+            ("act", at): rules.act(("act", at), each) for at, each in listed["act"] if isinstance(each, RawAct)
+        }
+        events: dict[Path, Event] = {
+            ("event", at): rules.event(("event", at), each)
+            for at, each in listed["event"]
+            if isinstance(each, RawEvent)
+        }
+        phases: dict[Path, Phase] = {
+            ("phase", at): rules.phase(("phase", at), each) for at, each in listed["phase"] if isinstance(each, Phase)
+        }
+        dependents: dict[Path, Dependent] = {
+            ("dependent", at): rules.dependent(("dependent", at), each, names)
             for at, each in listed["dependent"]
             if isinstance(each, RawDependent)
-        )
+        }
         lasts = self._lasts(head)
-        self._away(values, listed["act"], acts)
+        self._away(values, acts)
+        if head is not None:
+            senseless(notes, head, lasts, values, Listed({**acts, **events}, phases, dependents))
         if head is None or notes.mistakes:
             return None
         given = (head.name, head.title, head.summary, head.cause, head.begins, head.zone, lasts)
-        return Scenario(*given, values, acts, events, phases, dependents, sources)
+        told = (tuple(acts.values()), tuple(events.values()), tuple(phases.values()), tuple(dependents.values()))
+        return Scenario(*given, values, *told, sources)
 
     def _top(self) -> None:
         for key in self._raw:
@@ -253,28 +265,18 @@ class _File:
             found[f"{name}.{key}"] = Value(number_, unit, each.kind, each.source)
         return found
 
-    def _away(self, values: dict[str, Value], listed: list[tuple[int, Any]], acts: tuple[Act, ...]) -> None:
+    def _away(self, values: dict[str, Value], acts: dict[Path, Act]) -> None:
         """The store can't be back before it is away."""
         begins = values.get("outage.begins")
-        for (at, _), act in zip(listed, acts, strict=True):
+        for path, act in acts.items():
             ends = act.when.at
             if begins is not None and act.does == "restore-store" and ends is not None and ends <= begins.amount:
-                self._notes.wrong(("act", at, "when"), "the store is back before it is away ([values.outage] begins)")
+                self._notes.wrong((*path, "when"), "the store is back before it is away ([values.outage] begins)")
 
     def _order(self, found: dict[str, Value]) -> None:
         """What has to be later or larger than something else."""
-        for path, said in disordered(found):
-            self._notes.wrong(path, said)
-
-
-def disordered(values: dict[str, Value]) -> list[tuple[Path, str]]:
-    """Where a value has to be above another one and isn't: its path, and what is wrong."""
-    found: list[tuple[Path, str]] = []
-    for section, low, high in (("balancers", "morning", "day"), ("leases", "renewal", "length")):
-        one, other = values.get(f"{section}.{low}"), values.get(f"{section}.{high}")
-        if one is not None and other is not None and one.amount >= other.amount:
-            found.append((("values", section, high, "value"), f"{high} is not after {low}: it has to be later"))
-    return found
+        for key, said in disordered(found):
+            self._notes.wrong(("values", *key.split("."), "value"), said)
 
 
 def set_values(scenario: Scenario, changes: dict[str, str]) -> Scenario:

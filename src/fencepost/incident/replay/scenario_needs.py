@@ -4,7 +4,7 @@ import math
 
 from msgspec import Struct
 
-from fencepost.incident.replay.scenario import Cause
+from fencepost.incident.replay.scenario import Cause, Value
 
 
 class Need(Struct, frozen=True, gc=False):
@@ -31,7 +31,7 @@ _FACTOR = Need("", 0, 1000)
 _HOUR = Need("hour", 0, math.inf)
 
 DNS = {
-    "endpoints": Need("", 1, 10_000), "place_a": _SHARE, "place_b": _SHARE, "place_c": _SHARE, "call": _CALL,
+    "endpoints": Need("", 1, 3_000), "place_a": _SHARE, "place_b": _SHARE, "place_c": _SHARE, "call": _CALL,
     "call_spread": _SHARE, "plans": Need("seconds", 5, 86_400), "plans_vary": Need("share", 0, 0.9),
     "generations": _FEW, "deletion": _SPAN, "look": Need("seconds", 0.1, 3600), "slow": Need("", 0.1, 1000),
     "slow_begins": _HOUR, "back_off": _CALL, "back_off_most": _CALL,
@@ -70,6 +70,29 @@ OWN: dict[Cause, dict[str, dict[str, Need]]] = {
     Cause.BAD_PROBE: {"probe": {"begins": _HOUR, "rollout": _ANY, "fails": _PART}},
 }
 """Sections of one cause only."""
+
+
+ORDER = (
+    ("balancers.morning", "balancers.day", False, "it has to be later"),
+    ("leases.renewal", "leases.length", False, "a lease would run out before it is renewed"),
+    ("workers.establish_cost", "workers.patience", False, "no call for a lease would ever be answered in time"),
+    ("workers.knee", "workers.pool", True, "the pool has all workers, those up to the knee among them"),
+    ("dns.back_off", "dns.back_off_most", True, "pauses begin with it and grow"),
+)
+"""What is less than what, whether both may be the same, and why."""
+
+
+def disordered(values: dict[str, Value]) -> list[tuple[str, str]]:
+    """Each value that is too small beside another one, by its key, and what is wrong."""
+    found = []
+    for low, high, same, why in ORDER:
+        one, other = values.get(low), values.get(high)
+        if one is None or other is None or one.amount < other.amount:
+            continue
+        if one.amount > other.amount or not same:
+            less = "less" if same else "not more"
+            found.append((high, f"{high} is {less} than {low}: {why}"))
+    return found
 
 
 def needs(cause: Cause | None) -> dict[str, dict[str, Need]]:

@@ -33,13 +33,14 @@ class Rules:
             self._notes.wrong((*path, "does"), said)
         self.source(path, raw.source)
         when, reported = self.rule((*path, "when"), raw.when), self._hour((*path, "reported"), raw.reported)
-        return Act(raw.name, raw.words, raw.does, when, reported, raw.kind, raw.source)
+        within = self._within(path, raw)
+        return Act(raw.name, raw.words, raw.does, when, reported, raw.kind, raw.source, within)
 
     def event(self, path: Path, raw: RawEvent) -> Event:
         """An event."""
         self.source(path, raw.source)
         when, reported = self.rule((*path, "when"), raw.when), self._hour((*path, "reported"), raw.reported)
-        within = self._seconds((*path, "within"), raw.within) if raw.within else None
+        within = self._within(path, raw)
         return Event(raw.name, raw.words, when, reported, within, raw.kind, raw.source)
 
     def phase(self, path: Path, raw: Phase) -> Phase:
@@ -112,6 +113,14 @@ class Rules:
             return None
         bound = self._read(path, lambda: amount(number(match[3]), self._clock), (0.0, ""))
         return Watched(match[1], match[2] == ">", bound[0])
+
+    def _within(self, path: Path, raw: RawAct | RawEvent) -> int | None:
+        """How near to the reported hour; there has to be one."""
+        if not raw.within:
+            return None
+        if not raw.reported:
+            self._notes.wrong((*path, "within"), 'within says how near to "reported" it is to be, which isn\'t given')
+        return self._seconds((*path, "within"), raw.within)
 
     def _moment(self, path: Path, name: str) -> None:
         if name not in self._moments:

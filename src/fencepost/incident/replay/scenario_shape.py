@@ -61,6 +61,7 @@ class RawAct(Struct, frozen=True):
     source: str
     does: str = ""
     reported: str = ""
+    within: str = ""
 
 
 class RawEvent(Struct, frozen=True):

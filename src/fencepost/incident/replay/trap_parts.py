@@ -98,11 +98,11 @@ class Feasible(Workers):
 
     def work(self, now: Tick) -> None:
         """What can't be done in time is passed over, at no cost; whoever waits for it will ask again."""
-        self._old[:] = 0
+        self._old = [0.0, 0.0]
         renewal_s = self._believed_s * self.values.renew_cost / self.values.establish_cost
         for batch in self._line:
             late = now - batch.at + np.where(batch.establish, self._believed_s, renewal_s) > self.values.patience_s
-            batch.ids, batch.establish = batch.ids[~late], batch.establish[~late]
+            batch.keep(~late)
             if batch.at + self.values.patience_s - self._believed_s > now:
                 break
         while self._line and not len(self._line[0].ids):

@@ -37,35 +37,42 @@ class WorkerValues(Struct, frozen=True, gc=False):
 
 
 class Batch:
-    """Calls that came in the same second."""
+    """Calls that came in the same second; ``wanting`` of them want a lease anew."""
 
-    __slots__ = ("at", "establish", "ids")
+    __slots__ = ("at", "establish", "ids", "wanting")
 
     def __init__(self, at: Tick, ids: Ids, establish: Mask) -> None:
         """In their order."""
         self.at, self.ids, self.establish = at, ids, establish
+        self.wanting = int(np.count_nonzero(establish))
+
+    def keep(self, which: Mask | slice) -> None:
+        """Only those stay in line."""
+        self.ids, self.establish = self.ids[which], self.establish[which]
+        self.wanting = int(np.count_nonzero(self.establish))
 
 
 class Workers:
-    """The line and the pool at one second. ``spent`` is worker-seconds so far."""
+    """The line and the pool at one second. ``spent`` is worker-seconds so far, ``useful`` those that somebody still
+    waited for: whoever takes the answers counts them."""
 
-    __slots__ = ("_busy", "_done", "_ends", "_line", "_old", "_quick", "spent", "values")
+    __slots__ = ("_busy", "_done", "_ends", "_line", "_old", "_quick", "spent", "useful", "values")
 
     def __init__(self, values: WorkerValues) -> None:
         """Idle."""
         self.values = values
         self._line: deque[Batch] = deque()
-        self._old = np.zeros(2)
+        self._old = [0.0, 0.0]
         self._busy = 0.0
         self._quick = 0.0
         self._ends: dict[Tick, float] = {}
-        self._done: dict[Tick, list[tuple[Ids, Tick]]] = {}
-        self.spent = 0.0
+        self._done: dict[Tick, list[tuple[Ids, Tick, float]]] = {}
+        self.spent = self.useful = 0.0
 
     @property
     def waiting(self) -> float:
         """How many calls are in the line, those that nobody waits for included."""
-        return float(self._old.sum()) + sum(len(batch.ids) for batch in self._line)
+        return sum(self._old) + sum(len(batch.ids) for batch in self._line)
 
     @property
     def busy(self) -> float:
@@ -74,7 +81,7 @@ class Workers:
 
     def speed(self) -> float:
         """How fast a call goes that begins now, beside all that can begin with it; 1 is full speed."""
-        wanting = sum(int(np.count_nonzero(batch.establish)) for batch in islice(self._line, NEXT))
+        wanting = sum([batch.wanting for batch in islice(self._line, NEXT)])
         busy = min(self.values.pool, self._busy + self._old[ESTABLISH] + wanting)
         over = busy / self.values.knee
         return 1.0 if over <= 1 else 1 / over / (1 + self.values.contention * (over - 1))
@@ -84,8 +91,8 @@ class Workers:
         if len(ids):
             self._line.append(Batch(now, ids, establish))
 
-    def finished(self, now: Tick) -> list[tuple[Ids, Tick]]:
-        """Whose calls were done in this second, and when those calls came."""
+    def finished(self, now: Tick) -> list[tuple[Ids, Tick, float]]:
+        """Whose calls were done in this second, when those calls came, and what each cost."""
         return self._done.pop(now, [])
 
     def work(self, now: Tick) -> None:
@@ -107,11 +114,11 @@ class Workers:
             if taken == len(batch.ids):
                 self._line.popleft()
             else:
-                batch.ids, batch.establish = batch.ids[taken:], batch.establish[taken:]
+                batch.keep(slice(taken, None))
 
     def next_at(self, now: Tick) -> Tick | None:
         """When a call is done or the next may begin, if none comes before; None if there are none."""
-        if self._line or self._old.any():
+        if self._line or any(self._old):
             return now + 1
         return min((*self._done, *self._ends), default=None)
 
@@ -125,23 +132,24 @@ class Workers:
             return False
         self._quick += seconds
         self.spent += seconds
+        self.useful += seconds
         return True
 
     def forget_age(self, now: Tick) -> None:
         """Of calls older than callers' patience only the number stays."""
         while self._line and self._line[0].at < now - self.values.patience_s:
             batch = self._line.popleft()
-            establishing = np.count_nonzero(batch.establish)
-            self._old += (len(batch.ids) - establishing, establishing)
+            self._old[RENEW] += len(batch.ids) - batch.wanting
+            self._old[ESTABLISH] += batch.wanting
 
     def drop(self, hosts: int, part: int, parts: int) -> Ids:
         """Restart one of so many managers: its part of the line is gone. Gives who waited in it."""
-        self._old *= 1 - 1 / (parts - part)
+        self._old = [count * (1 - 1 / (parts - part)) for count in self._old]
         gone = []
         for batch in self._line:
             stays = batch.ids * parts // hosts != part
             gone.append(batch.ids[~stays])
-            batch.ids, batch.establish = batch.ids[stays], batch.establish[stays]
+            batch.keep(stays)
         self._line = deque(batch for batch in self._line if len(batch.ids))
         return np.concatenate(gone) if gone else np.zeros(0, np.int64)
 
@@ -154,7 +162,7 @@ class Workers:
         for kind, chosen in ((RENEW, ids[~establish]), (ESTABLISH, ids[establish])):
             if len(chosen):
                 at = self._occupy(now, len(chosen), costs[kind], speed)
-                self._done.setdefault(at, []).append((chosen, came))
+                self._done.setdefault(at, []).append((chosen, came, costs[kind]))
 
     def _occupy(self, now: Tick, calls: float, cost: float, speed: float) -> Tick:
         """So many calls of a kind begin; when they are done."""
@@ -167,12 +175,14 @@ class Workers:
 
     def _work_on_old(self, now: Tick, room: float, speed: float) -> float:
         """Calls that nobody waits for any more come first, being the oldest. Gives the worker-seconds they took."""
-        seconds = np.array(self._seconds(speed))
-        wanted = float(self._old @ seconds)
+        if not any(self._old):
+            return 0.0
+        renewal_s, anew_s = self._seconds(speed)
+        wanted = self._old[RENEW] * renewal_s + self._old[ESTABLISH] * anew_s
         if wanted <= 0:
             return 0.0
         share = min(1.0, room / wanted)
         for kind, cost in ((RENEW, self.values.renew_cost), (ESTABLISH, self.values.establish_cost)):
-            self._occupy(now, float(self._old[kind]) * share, cost, speed)
-        self._old *= 1 - share
+            self._occupy(now, self._old[kind] * share, cost, speed)
+        self._old = [count * (1 - share) for count in self._old]
         return wanted * share

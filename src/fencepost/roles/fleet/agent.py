@@ -6,10 +6,13 @@ are being stopped: from the state as of before that, which is what is true then.
 
 Anything that goes wrong half-way is treated as a death of the agent between two effects, for which the decider is made:
 it begins again from its file, under another boot, and silently until that works. Only a memory that can't be written is
-less than that: nothing has happened then, so the event counts as never come, and is not answered.
+less than that: nothing has happened then, so the event counts as never come, and is not answered. But an attempt that
+ended has ended, whatever is written of it: it is told as down at once, so that the next one starts elsewhere. Should
+the agent die before it is written, the next agent finds the same, as the attempt is in the set and doesn't run.
 
 Awkward truth: on a full disk a host answers checks under the token that it has, and takes no orders and no new lease.
-It keeps its instances and its lease; it would lose both if it fell silent, over a disk that they may not need.
+It keeps its instances and its lease; it would lose both if it fell silent, over a disk that they may not need. An agent
+that starts on a full disk is silent all the same if something must be written first: if an attempt ended meanwhile.
 """
 
 import asyncio
@@ -158,7 +161,8 @@ class Agent:
         except NotWritten as error:
             self.host = before
             self.failing(error)
-            if not isinstance(event, Told):  # nobody says it again
+            if isinstance(event, Ended | StartFailed):  # nobody says it again
+                before.running -= {event.id}
                 asyncio.get_running_loop().call_later(AGAIN_S, self._later, event)
             return
         except (OSError, PortError) as error:

@@ -28,6 +28,9 @@ RECEIVE_BYTES = 1 << 22
 A_ROUND = 512
 """So many datagrams are read before what they ask for is written down and other tasks get their turn."""
 CONNECTIONS_MOST = 1024
+"""At that many the one that has been open longest without proof goes, so strangers can't keep managers out."""
+UNPROVEN_BYTES = 32 * FRAME_BYTES
+"""So much of unfinished messages is kept for all that have proven nothing; beyond it whoever has most of it goes."""
 TRIES = 20
 """So many free ports are tried until one is free for both."""
 UNSENT_MOST = 4 * FRAME_BYTES
@@ -55,7 +58,11 @@ class Answerer(Protocol):
 
 
 class AgentServer:
-    """The port's sockets. ``heard`` counts questions, ``unanswered`` connections given up."""
+    """The port's sockets. ``heard`` counts questions, ``unanswered`` connections given up.
+
+    ``unproven`` are connections over which nothing rightly sealed has come so far, oldest first, each with how much of
+    a message is there.
+    """
 
     def __init__(self, wire: Wire, answerer: Answerer) -> None:
         self.wire = wire
@@ -63,6 +70,7 @@ class AgentServer:
         self.heard = 0
         self.unanswered = 0
         self.connections: set[asyncio.Transport] = set()
+        self.unproven: dict[_Connection, int] = {}
         self._udp: socket.socket | None = None
         self._tcp: asyncio.Server | None = None
 
@@ -124,6 +132,12 @@ class AgentServer:
                 told(found[1], _Datagram(self, peer, found[0]))
         self.answerer.round()
 
+    def keeps(self, connection: "_Connection", size: int) -> None:
+        """A connection that has proven nothing has so much of a message; where all have too much, the largest goes."""
+        self.unproven[connection] = size
+        if size and sum(self.unproven.values()) > UNPROVEN_BYTES:
+            max(self.unproven, key=self.unproven.__getitem__).give_up()
+
     def send(self, peer: tuple[object, ...], request: int, message: FromHost) -> None:
         """Answer a datagram. What can't be sent now is as good as lost on the way."""
         if self._udp is None:
@@ -174,9 +188,12 @@ class _Connection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast("asyncio.Transport", transport)
         if len(self.server.connections) >= CONNECTIONS_MOST:
-            self.give_up()
-            return
+            oldest = next(iter(self.server.unproven), self)
+            oldest.give_up()
+            if oldest is self:
+                return
         self.server.connections.add(self.transport)
+        self.server.keeps(self, 0)
         self.proof = asyncio.get_running_loop().call_later(PROVE_S, self.give_up)
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002  the protocol's signature
@@ -184,15 +201,21 @@ class _Connection(asyncio.Protocol):
         self.proven()
 
     def proven(self) -> None:
+        self.server.unproven.pop(self, None)
         if self.proof is not None:
             self.proof.cancel()
             self.proof = None
 
     def give_up(self) -> None:
         self.server.unanswered += 1
+        self.server.connections.discard(self.transport)
+        self.proven()
+        self.frames = Frames()
         self.transport.abort()
 
     def data_received(self, data: bytes) -> None:
+        if self.transport.is_closing():
+            return
         try:
             packets = self.frames.feed(data)
         except TooLong:
@@ -208,6 +231,8 @@ class _Connection(asyncio.Protocol):
             self.server.heard += 1
             request = found[0]
             self.server.answerer.told(found[1], lambda message, request=request: self.answer(request, message))  # type: ignore[misc]
+        if self in self.server.unproven:
+            self.server.keeps(self, self.frames.size)
         self.server.answerer.round()
 
     def answer(self, request: int, message: FromHost) -> None:

@@ -28,7 +28,7 @@ from fencepost.core.capacity import lease_rows
 from fencepost.core.capacity.fleet_store import Change, Group, Versioned
 from fencepost.core.capacity.lease_book import A_CALL, LeaseBook
 from fencepost.core.capacity.rows import CalibrationRow, HostRow, LaunchRow, ShardRow
-from fencepost.core.instant import MILLISECOND, SECOND, Duration, Instant
+from fencepost.core.instant import MILLISECOND, MINUTE, SECOND, Duration, Instant
 from fencepost.ports import Refused, Unavailable
 from fencepost.ports.fleet import FleetStorePort
 from fencepost.roles.fleet.calibrated import HOSTS
@@ -129,7 +129,7 @@ class Asker:
         self.epochs = fleet.epochs
         self.hands = ManagerHands(store, LeaseBook(1, "calibrate"), condition)
         self.questions = Questions(wire, condition)
-        self.questions.begin(self.hands)
+        self.questions.begin(self.hands, MINUTE)
         rows = [at.row for _, at in fleet.hosts if isinstance(at.row, HostRow)]
         for _, at in fleet.hosts:
             self.hands.table.put(at)

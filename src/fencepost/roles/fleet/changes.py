@@ -4,7 +4,7 @@ By compare-and-set without a claim: who owns a shard has its leases, not these. 
 is read again, a few times.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from difflib import get_close_matches
 
 from msgspec import structs
@@ -114,28 +114,25 @@ async def forget(store: FleetStorePort, names: Sequence[str]) -> dict[str, HostR
 
 
 class Elsewhere(Exception):  # noqa: N818  it says what was found
-    """A host that holds its lease is said to be somewhere else, by an agent that hasn't that host's memory."""
+    """A host that holds its lease is said to be somewhere else: has it moved, or are there two of that name?"""
 
 
 async def register(
     store: FleetStorePort,
     hosts: Sequence[HostRow],
-    incarnations: Mapping[str, int] = {},
     free: Collection[str] = (),
 ) -> int:
     """Hosts as their agents say they are; how many are new, or are somewhere else than before. Leases stay.
 
-    Raises :class:`Elsewhere`, before anything is written, for a name that another agent holds, unless ``free`` has it:
-    its instances would be taken for lost, and started a second time beside those that run. ``incarnations`` are those
-    of the agents' memories, by host: a host that moved has brought its own along.
+    Raises :class:`Elsewhere`, before anything is written, for a name that another agent may hold, unless ``free`` has
+    it: its instances would be taken for lost, and started a second time beside those that run.
     """
     told, changed = {host.host: host for host in hosts}, dict[str, None]()
 
     def how(name: str, row: FleetRow | None) -> FleetRow | None:
         new = told[name]
         if isinstance(row, HostRow):
-            same = row.at == new.at or row.incarnation == incarnations.get(name, 0)
-            if not same and row.lease == "held" and name not in free:
+            if row.at != new.at and row.lease == "held" and name not in free:
                 raise Elsewhere
             since = row.since if row.at == new.at else new.since
             kept = structs.replace(row, word="", forgotten=False) if row.forgotten else row

@@ -44,7 +44,10 @@ def listed_of(region: Region, shard: int) -> frozenset[str]:
 
 
 def serving(membership: Mapping[str, tuple[int, bytes]]) -> frozenset[str]:
-    """The attempts that are in service in their pools; none of a pool whose row can't be read."""
+    """The attempts and the listed addresses in service in their pools; none of a pool whose row can't be read.
+
+    At an address that a file lists, membership knows of no attempt: it serves if its probes pass.
+    """
     found: set[str] = set()
     for pool, (_, body) in membership.items():
         try:
@@ -52,8 +55,10 @@ def serving(membership: Mapping[str, tuple[int, bytes]]) -> frozenset[str]:
         except Misconfigured as problem:
             log.debug("%s", problem)
             continue
-        found.update(each.source for each in (row.members if row is not None else ()) if each.state in SERVING)
-    return frozenset(found - {""})
+        found.update(
+            each.source or each.key for each in (row.members if row is not None else ()) if each.state in SERVING
+        )
+    return frozenset(found)
 
 
 class Following:

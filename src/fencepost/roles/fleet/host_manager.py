@@ -66,7 +66,7 @@ class HostManager:
         self.hands = ManagerHands(store, self.core.book, condition)
         self.news = asyncio.Event()
         self.standing = 0
-        questions.begin(self.hands)
+        questions.begin(self.hands, settings.renew)
 
     @property
     def leases(self) -> HostLeases:

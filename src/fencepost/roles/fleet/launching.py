@@ -109,6 +109,10 @@ class Launcher:
             short = f" ({places} places, and addresses for {free}: addresses are short)" if places > free else ""
             what = f"insufficient capacity: room for {free}{short}, and {ask.count} asked for"
             more = "give agents more addresses (--address)" if places >= ask.count else "add hosts"
+            shut = self.view.room.shut
+            if shut:
+                what = f"{what}; {shut} more on hosts that are cordoned or drained"
+                more = f"fencepost resume HOST    opens one; or {more}"
             hint = f"fencepost fleet hosts    shows where room is; {more}, or terminate instances"
             raise Insufficient(what, where="the fleet", hint=hint)
         who, now = f"{ask.by}/{ask.key}", self.clocks.steady()
@@ -117,8 +121,17 @@ class Launcher:
         rate = min(rate, measured.rate) if measured is not None and measured.rate > 0 else rate
         wait = self.gate.wait(ask.count, depth, rate, self.view.stages, now, who)
         if wait:
-            what = f"request limit exceeded: {depth} launches wait already"
+            what = f"request limit exceeded: {self.why(depth)}"
             raise LimitExceeded(what, wait, where="the fleet", hint="come back then, with the same key")
+
+    def why(self, depth: int) -> str:
+        """What a launch is turned away for, when so many wait for a place."""
+        if depth:
+            return f"{depth} launches wait already"
+        owed = max((stage.depth for stage in self.view.stages), default=0)
+        if owed:
+            return f"{owed} instances wait for their network state already"
+        return "more was launched a moment ago than is placed in so short a time"
 
     def refuse_too_big(self, ask: Launch) -> None:
         """Raise ``Refused`` if an endpoint of the pool couldn't be written with so many addresses in it."""

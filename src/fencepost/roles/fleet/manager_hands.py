@@ -8,7 +8,7 @@ import asyncio
 import logging
 import secrets
 from collections import deque
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from typing import Any
 
 from msgspec import structs
@@ -20,12 +20,10 @@ from fencepost.core.capacity.lease_calls import Event, HostsRead, Prove, ReadHos
 from fencepost.core.capacity.rows import HostRow
 from fencepost.ports import PortError, Unavailable
 from fencepost.ports.fleet import FleetStorePort, Page, Written
+from fencepost.roles.fleet.paging import A_PAGE, pages
 from fencepost.roles.loop import Condition
 
 log = logging.getLogger(__name__)
-
-AT_ONCE = 10_000
-"""So many rows are unpacked before other tasks get their turn."""
 
 
 class ManagerHands:
@@ -153,17 +151,32 @@ class ManagerHands:
 
     async def _changed(self, call: Reading) -> HostsRead | None:
         """What the rows say now, of those that changed; None if meanwhile nobody wants to know."""
-        book = self.book
-        page = checked(await self.store.rows("host", book.shard, 0 if call.anew else book.since))
-        again: Sequence[Versioned | None] = ()
-        if call.again and call.turn == book.turn:
-            again = await self._look(book.places(call.again))
-        for at in range(0, len(page.rows), AT_ONCE):
-            if not book.take(call, page.rows[at : at + AT_ONCE]):
+        book, again = self.book, tuple[Versioned | None, ...]()
+        read = pages(self.store, "host", book.shard) if call.anew else self._later()
+        first: Page | None = None
+        async for page in read:
+            if first is None:
+                first = page._replace(rows=())
+                # Before any is taken: what is taken is no news when it is read again because this failed.
+                if call.again and call.turn == book.turn:
+                    again = tuple(await self._look(book.places(call.again)))
+            if page.life != first.life:
+                return book.read(call, page.life, page.snapshot, again)
+            if not await self._take(call, checked(page)):
                 return None
-            if len(page.rows) > AT_ONCE:
+        assert first is not None  # there is always a page, if an empty one  # noqa: S101
+        return book.read(call, first.life, first.snapshot, again)
+
+    async def _later(self) -> AsyncIterator[Page]:
+        yield await self.store.rows("host", self.book.shard, self.book.since)
+
+    async def _take(self, call: Reading, page: Page) -> bool:
+        for at in range(0, len(page.rows), A_PAGE):
+            if not self.book.take(call, page.rows[at : at + A_PAGE]):
+                return False
+            if len(page.rows) > A_PAGE:
                 await asyncio.sleep(0)
-        return book.read(call, page.life, page.snapshot, again)
+        return True
 
     async def _look(self, places: Sequence[Place]) -> Sequence[Versioned | None]:
         return (await self.store.prove(self.book.shard, places)).rows

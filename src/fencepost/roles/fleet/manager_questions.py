@@ -1,15 +1,19 @@
 """A manager's questions to its hosts: checks by datagram, orders and whole sets by connection, and the answers to both.
 
 A check is one datagram each way and keeps no state here: what comes back names host and token, and is judged by these.
-Whatever doesn't come back is admission's to notice. Orders and whole sets wait in a line, so many at once; one that
-isn't answered in time is let go, for the next check shows what became of it.
+Only so much is kept that an old answer, sent again by somebody who has heard it go by, renews nothing: all checks of a
+while carry the same drawn number, which the answer repeats; it counts in that while and the next. Whatever doesn't come
+back is admission's to notice. Orders and whole sets wait in a line, so many at once; one that isn't answered in time is
+let go, for the next check shows what became of it.
 """
 
 import asyncio
 import logging
+import secrets
 import socket
+import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +21,7 @@ from numpy.typing import NDArray
 from fencepost.core.capacity.host_table import HostTable
 from fencepost.core.capacity.lease_calls import Answered, Ids, Outdated, SendOrders
 from fencepost.core.capacity.messages import ToHost
-from fencepost.core.instant import Duration
+from fencepost.core.instant import SECOND, Duration, Instant
 from fencepost.ports import PortError
 from fencepost.roles.fleet.asking import Place, ask
 from fencepost.roles.fleet.manager_hands import ManagerHands
@@ -28,21 +32,31 @@ log = logging.getLogger(__name__)
 
 AT_ONCE = 64
 """So many connections at a time."""
-ANSWER_S = 3.0
+ANSWER_S, ANSWER_LEAST_S = 3.0, 0.25
+"""So long an answer over a connection is waited for, or a renewal if that is shorter: sixty-four hosts that take
+connections and never answer must not keep the others' sets from them for a whole lease (kubernetes #44887)."""
 RECEIVE_BYTES = 1 << 22
 """What may wait in the socket while decisions are made: answers of thousands of hosts."""
 A_ROUND = 4096
 """So many datagrams are read before other tasks get their turn."""
 
 
+def clock() -> Instant:
+    """This machine's time since it was started, suspended time counted."""
+    return time.clock_gettime_ns(time.CLOCK_BOOTTIME)
+
+
 class Questions:
     """The sockets of one manager. What is answered goes into its book.
 
     ``pressing``: one of them came over a connection, or there is more to be read: somebody may wait for it. Datagrams
-    stay in their socket until they are heard, or the loop would turn once for each of them.
+    stay in their socket until they are heard, or the loop would turn once for each of them. ``stale`` counts answers
+    to questions of long ago.
     """
 
-    def __init__(self, wire: Wire, condition: Condition) -> None:
+    def __init__(
+        self, wire: Wire, condition: Condition, draw: Callable[[], int] = lambda: secrets.randbits(64)
+    ) -> None:
         self.wire = wire
         self.condition = condition
         self._hands: ManagerHands | None = None
@@ -52,10 +66,31 @@ class Questions:
         self._turn = 0
         self._full: dict[socket.socket, None] = {}
         self.pressing = False
+        self.stale = 0
+        self._draw = draw
+        self._while: Duration = 0
+        self._drawn_at: Instant = 0
+        self._numbers = (draw(), draw())
 
-    def begin(self, hands: ManagerHands) -> None:
-        """Answers are matched to the hosts in these hands' table."""
+    def begin(self, hands: ManagerHands, renew: Duration) -> None:
+        """Answers are matched to the hosts in these hands' table. No call takes longer than ``renew``."""
         self._hands = hands
+        self._while = renew
+
+    @property
+    def patience_s(self) -> float:
+        """How long an answer over a connection is waited for, seconds."""
+        return max(ANSWER_LEAST_S, min(ANSWER_S, self._while / SECOND))
+
+    def numbered(self, at: Instant) -> int:
+        """The number that checks carry now: another one each R, so that an answer counts for at least R.
+
+        Drawn only when something is asked: who was stopped for ten minutes still hears what lies in the inbox.
+        """
+        if at - self._drawn_at >= self._while:
+            before = self._numbers[0] if at - self._drawn_at < 2 * self._while else self._draw()
+            self._numbers, self._drawn_at = (self._draw(), before), at
+        return self._numbers[0]
 
     @property
     def hands(self) -> ManagerHands:
@@ -82,11 +117,12 @@ class Questions:
         whole: bool,
     ) -> None:
         """Ask these hosts how they are, each with its present token."""
+        request = self.numbered(clock())
         for id_, check in table.checks(epoch, ids, number, nonce, whole=whole):
             if whole:
                 self._later(table.place(id_), check)
             else:
-                self._send(table.place(id_), check)
+                self._send(table.place(id_), check, request)
 
     def order(self, table: HostTable, epoch: int, effect: SendOrders, lasts: Duration) -> None:
         """Send these hosts the sets of their rows, as just proven, with the stamps that the proofs came after.
@@ -96,10 +132,10 @@ class Questions:
         for id_, order in table.orders(epoch, effect, lasts):
             self._later(table.place(id_), order)
 
-    def _send(self, place: Place, message: ToHost) -> None:
+    def _send(self, place: Place, message: ToHost, request: int) -> None:
         family = socket.AF_INET6 if ":" in place[0] else socket.AF_INET
         try:
-            self._socket(family).sendto(self.wire.pack("to host", 0, message, DATAGRAM_BYTES), place)
+            self._socket(family).sendto(self.wire.pack("to host", request, message, DATAGRAM_BYTES), place)
         except OSError as error:
             # As good as lost on the way: admission notices that no answer comes.
             log.debug("check of %s: %s", message.host, error)
@@ -139,7 +175,7 @@ class Questions:
             place, message = self._long.popleft()
             turn = self._turn
             try:
-                answer = await ask(self.wire, place, message, ANSWER_S)
+                answer = await ask(self.wire, place, message, self.patience_s)
             except PortError as error:
                 log.debug("%s", error.in_full)
                 continue
@@ -159,14 +195,19 @@ class Questions:
     def _read(self, from_: socket.socket) -> None:
         """Read what has come, and wait for more; if that is a round's fill, there is more already."""
         opened, receive, take = self.wire.open_from_host, from_.recv, self.hands.book.hear
+        numbers = self._numbers
         for _ in range(A_ROUND):
             try:
                 data = receive(DATAGRAM_BYTES + 1)
             except OSError:
                 break
             found = opened(data)
-            if found is not None:
+            if found is None:
+                continue
+            if found[0] in numbers:
                 take(found[1])
+            else:
+                self.stale += 1
         else:
             self.pressing = True
             return

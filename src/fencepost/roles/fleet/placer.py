@@ -23,6 +23,7 @@ from fencepost.ports import PortError
 from fencepost.ports.fleet import FleetStorePort
 from fencepost.roles.fleet.changes import look
 from fencepost.roles.fleet.host_manager import HostManager, now
+from fencepost.roles.fleet.paging import pages
 from fencepost.roles.loop import Condition
 
 log = logging.getLogger(__name__)
@@ -100,7 +101,7 @@ class Placer:
         return bool(self.placement.moving)
 
     def serve(self, ids: frozenset[str]) -> None:
-        """These attempts are in service, as their pools' rows say."""
+        """These attempts are in service, as their pools' rows say; or their addresses, where a file lists those."""
         if ids != self.serving:
             self.serving = ids
             self.manager.news.set()
@@ -203,10 +204,7 @@ class Placer:
         self.since.clear()
 
     async def begin_hosts(self) -> None:
-        """Take what the manager has read of its own hosts, and read those of other shards, one shard at a time.
-
-        A million rows at once are a gigabyte, until they are packed.
-        """
+        """Take what the manager has read of its own hosts, and read those of other shards, some at a time."""
         hands, placement = self.manager.hands, self.placement
         table, since = hands.table, hands.since
         if hands.life != placement.life or not since:
@@ -217,10 +215,10 @@ class Placer:
                 await asyncio.sleep(0)
         for shard in range(1, self.settings.of + 1):
             if shard != self.settings.shard:
-                page = await self.store.rows("host", shard)
-                if page.life != placement.life:
-                    return
-                await self.take(page.rows)
+                async for page in pages(self.store, "host", shard):
+                    if page.life != placement.life:
+                        return
+                    await self.take(page.rows)
         if placement is self.placement and table is hands.table:
             self.since["host"] = since
 
@@ -245,12 +243,28 @@ class Placer:
                     self.placement.instance(at)
 
     def is_ready(self, id_: str) -> bool:
-        """Whether an attempt serves, so that the one before it may go.
+        """Whether an attempt serves and the one before it doesn't any more, so that that one may be stopped.
 
         That its network state is acknowledged isn't enough: its pool lets it in once it has been there for a while and
-        passed its probes. Were the old one stopped before, callers would have neither.
+        passed its probes. Were the old one stopped before, callers would have neither. And an old one that still serves
+        would be answered after it was stopped.
         """
-        return self.acknowledged(id_) and id_ in self.serving
+        if not self.acknowledged(id_):
+            return False
+        row = self.placement.instance_row(id_.rpartition(".")[0])
+        if row is None or row.id != id_:
+            return False
+        return self.serves(id_, row.address) and not self.serves(row.old[1], self.old_address(row))
+
+    def serves(self, id_: str, address: str) -> bool:
+        """Whether a pool has an attempt in service, under its own name or as a listed address."""
+        return id_ in self.serving or address in self.serving
+
+    def old_address(self, row: InstanceRow) -> str:
+        """Where an instance's old attempt is, as its host's row says."""
+        host = self.placement.host_row(row.old[0])
+        here = host.set.instances if host is not None else ()
+        return next((each.address for each in here if each.id == row.old[1]), "")
 
     def acknowledged(self, id_: str) -> bool:
         """Whether an attempt's host has its network state."""

@@ -24,6 +24,7 @@ from fencepost.core.jitter import jitter
 from fencepost.ports import HistoryRow, PortError, Refused, Unavailable
 from fencepost.ports.fleet import FleetStorePort
 from fencepost.roles.fleet import changes
+from fencepost.roles.fleet.asking import listening
 from fencepost.roles.fleet.launching import Clocks, Launch, Launcher
 from fencepost.roles.fleet.refusals import LimitExceeded, Taken, status_of
 from fencepost.roles.fleet.registering import PATH as HOSTS_PATH
@@ -166,23 +167,32 @@ class FleetApi:
         return answer({"renew_s": renew_s, "shards": shards, "changed": changed})
 
     async def register(self, rows: Sequence[HostRow], incarnations: Mapping[str, int]) -> int:
-        """Make hosts known; how many changed. Raises ``Taken`` for a name whose holder has answered lately."""
+        """Make hosts known; how many changed. Raises ``Taken`` for a name whose holder has answered lately.
+
+        Who brings the host's memory along has moved, and is taken at once, unless there is still an agent where the
+        host was: then one memory is there twice, and two agents would start the same attempts, each in its turn.
+        """
         try:
-            return await changes.register(self.store, rows, incarnations)
+            return await changes.register(self.store, rows)
         except changes.Elsewhere:
             await self.view.refresh()
         answered, silent = self.view.noted(self.clocks.wall())
-        for new in rows:
-            row = self.view.host(new.host)
-            same = row is None or row.at == new.at or row.incarnation == incarnations[new.host]
-            if row is not None and not same and row.held(self.view.life):
-                self.refuse_taken(row, answered.get(row.host), silent=row.host in silent)
-        return await changes.register(self.store, rows, incarnations, {row.host for row in rows})
+        found = ((new, self.view.host(new.host)) for new in rows)
+        elsewhere = {
+            new.host: row for new, row in found if row is not None and row.at != new.at and row.held(self.view.life)
+        }
+        moved = {name: row.at for name, row in elsewhere.items() if row.incarnation == incarnations[name]}
+        there = await listening(set(moved.values()))
+        for name, row in elsewhere.items():
+            if name not in moved or moved[name] in there:
+                self.refuse_taken(row, answered.get(name), silent=name in silent, copied=name in moved)
+        return await changes.register(self.store, rows, {row.host for row in rows})
 
-    def refuse_taken(self, row: HostRow, ago: int | None, *, silent: bool) -> None:
+    def refuse_taken(self, row: HostRow, ago: int | None, *, silent: bool, copied: bool) -> None:
         """Raise ``Taken`` unless a host that holds its lease has been silent for a whole one.
 
         ``ago`` is how many seconds ago it was noted to answer, which is seldom; ``silent`` that it didn't since.
+        ``copied``: whoever wants its name has its memory.
         """
         fleet = self.region().fleet
         lease = RENEWALS * (fleet.renew_ns if fleet is not None else 0)
@@ -191,8 +201,12 @@ class FleetApi:
         since = f" since {when(row.since)}" if row.since else ""
         # No number that changes from one try to the next: the agent says what hinders it once.
         heard = ", which has fallen silent" if silent else ", which answers" if ago is not None else ""
-        what = f"{row.host} is the name of the host at {row.at}{since}{heard}"
+        copy = "; its memory was copied, and is here a second time" if copied else ""
+        what = f"{row.host} is the name of the host at {row.at}{since}{heard}{copy}"
         hint = f"name this one otherwise (--host), or end the agent at {row.at}: the name is free once it has been"
+        if copied:
+            hint = f"end this one and remove its folder (--state), or, if the host moved, end the agent at {row.at}:"
+            hint = f"{hint} the name is free at once, or if it is stuck once it has been"
         raise Taken(what, lease, where="hosts", hint=f"{hint} silent for a lease ({spoken(lease)})")
 
     async def post_launch(self, request: "Request") -> "Response":

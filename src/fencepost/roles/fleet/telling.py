@@ -58,6 +58,7 @@ class Teller:
         self.store = manager.store
         self.shard = manager.settings.shard
         self.every = max(manager.settings.renew, BLOCKS_LEAST)
+        self.place = self.standing
         self.begin()
 
     def begin(self) -> None:
@@ -75,13 +76,26 @@ class Teller:
         """Tell until cancelled."""
         while True:
             await asyncio.sleep(LOOK_S)
-            if not self.manager.leases.acting:
-                self.begin()
-                continue
             try:
-                await self.tell()
+                await self.look()
             except PortError as error:
                 log.debug("nobody is told: %s", error)
+
+    @property
+    def standing(self) -> tuple[str, int]:
+        """In which life of the store, and in which epoch, the shard is ours."""
+        owner = self.manager.leases.owner
+        return owner.life, owner.epoch
+
+    async def look(self) -> None:
+        """Tell what is due; all of it where it was told to another store: a wiped one has nothing of what we said, and
+        a shard may be lost and ours again between two looks. Raises a ``PortError``.
+        """
+        if not self.manager.leases.acting or self.place != self.standing:
+            self.place = self.standing
+            self.begin()
+        if self.manager.leases.acting:
+            await self.tell()
 
     async def tell(self) -> None:
         """What is due. Raises a ``PortError``."""

@@ -59,6 +59,7 @@ class InstanceSeen(Struct, frozen=True, gc=False):
     """An instance for people and programs. ``old`` is where an attempt before this one still runs, "" for nowhere.
 
     ``why`` says what it waits for, or why it ended; ``ends`` how many of its attempts in a row ended by themselves.
+    ``again_at`` is when the next attempt is due after one that did, "" where none is waited for.
     """
 
     instance: str
@@ -73,6 +74,7 @@ class InstanceSeen(Struct, frozen=True, gc=False):
     asked_at: str
     why: str
     ends: int = 0
+    again_at: str = ""
 
 
 class View:
@@ -260,6 +262,6 @@ class View:
             if name <= after or row is None:
                 continue
             state, why = self.state(row)
-            asked = when(row.asked_at) if row.asked_at else ""
+            asked, again = (when(at) if at else "" for at in (row.asked_at, row.again_at))
             where = (row.host, row.zone, row.address, row.port, row.old[0])
-            yield InstanceSeen(row.instance, row.pool, state, row.attempt, *where, asked, why, row.ends)
+            yield InstanceSeen(row.instance, row.pool, state, row.attempt, *where, asked, why, row.ends, again)

@@ -5,8 +5,9 @@
 
 The seal is a keyed BLAKE2b (RFC 7693) of request and message, one for each direction, so that nothing can be turned
 round. An answer carries the request it answers. What has no good seal is dropped without a word: an answer would tell a
-stranger that somebody is here, and lend him an amplifier. Replays need no guard of their own: a check repeated renews
-nothing on the host, and an order is obeyed by its token, stamp and version, whenever it comes.
+stranger that somebody is here, and lend him an amplifier. Replays need no guard of their own on a host: a check
+repeated renews nothing there, and an order is obeyed by its token, stamp and version, whenever it comes. On a manager
+an answer renews a lease, so it counts only with a request of its own, and of late.
 """
 
 from hashlib import blake2b
@@ -86,6 +87,11 @@ class Frames:
 
     def __init__(self) -> None:
         self._got = bytearray()
+
+    @property
+    def size(self) -> int:
+        """How much is there of a packet that isn't whole yet."""
+        return len(self._got)
 
     def feed(self, data: bytes) -> list[bytes]:
         """The packets that are whole now. Raises ``TooLong`` for a length that can't be: give the connection up."""

@@ -112,7 +112,7 @@ def fleet_problems(facts: Facts, roles: tuple[RoleStatus, ...]) -> Iterator[Prob
     """All of them."""
     if facts.region.fleet is None:
         return
-    if facts.store_error is not None:
+    if facts.store_error is not None or facts.store_full is not None:
         text = (
             "no host's lease lapses for that, they are renewed in memory; nothing is launched, moved or ended meanwhile"
         )

@@ -30,6 +30,7 @@ from fencepost.roles.status.breaches import breach
 from fencepost.roles.status.compose import compose
 from fencepost.roles.status.document import Source, Status, is_time
 from fencepost.roles.status.facts import DnsFacts, Facts, FleetFacts, ObserverFacts, StoreFacts
+from fencepost.roles.status.full_disk import full_disk
 from fencepost.roles.status.processes import gone, logs_in, pids_of, read_processes, stuck_writer
 from fencepost.roles.status.promise_watch import VIOLATIONS_KEPT, Broken, Watched
 from fencepost.roles.status.rejected import OnDisk, rejected
@@ -164,12 +165,15 @@ class Gatherer:
         fresh = self.stored is not None and store_error is None
         if fresh:
             await self._read_repairers(region.owner)
+        now, logs = now_ns if now_ns is not None else time.time_ns(), logs_in(self.folder)
+        beats = self.stored.beats if self.stored is not None else ()
         self.last = Facts(
             region=region,
-            now=now_ns if now_ns is not None else time.time_ns(),
+            now=now,
             source=self.via if fresh else "dns",
             store=self.stored,
             store_error=store_error,
+            store_full=full_disk(self.region.store, self.folder, logs, beats, now) if fresh else None,
             dns=self.answered,
             dns_error=dns_error,
             observer=observed(self.observer, now_ns) if self.observer else None,
@@ -178,7 +182,7 @@ class Gatherer:
             first_seen=dict(self.first_seen),
             folder=self.folder,
             gone=gone(pids_of(self.stored, running)),
-            logs=logs_in(self.folder),
+            logs=logs,
             repairers=dict(self.repairers.known),
             file=await self._file(region.path),
         )

@@ -51,6 +51,8 @@ def item(ground: Ground, member: Member) -> Item:
             text = f"not in service yet: {member.cause or 'waiting for its first verdicts'}"
         case State.DRAINED:
             text = f"drained since {clock(member.since, now)}, however well"
+            if member.forced is None:
+                text = f"moved away since {clock(member.since, now)}: {member.cause}"
         case _:
             text = f"{member.votes.healthy} of {member.votes.fresh} checkers pass"
             if member.healthy is None:
@@ -65,7 +67,7 @@ def votes(ground: Ground, member: Member) -> str:
     text = f"{member.votes.healthy} of {member.votes.fresh} healthy ({health.quorum_ppm // 10_000} % or less = dead)"
     if member.votes.fresh < 2:
         text = f"{member.votes.fresh} fresh votes, two are needed: the last verdict holds"
-    cause = f"; {member.cause}" if member.cause and member.state is not State.PENDING else ""
+    cause = f"; {member.cause}" if member.cause and member.state not in (State.PENDING, State.DRAINED) else ""
     outvoted = f"; checker {member.votes.outvoted} is outvoted" if member.votes.outvoted else ""
     return f"{text}{cause}{outvoted}"
 

@@ -89,8 +89,11 @@ def role_status(facts: Facts, name: str, beat: Beat | None) -> RoleStatus:
 
 
 def heard_until(facts: Facts) -> Instant:
-    """Until when signs of life could be heard: as long as the store can't be read, nobody is silent for that."""
-    return min(facts.store.at, facts.now) if facts.store else 0
+    """Until when signs of life could be heard: while the store can't be read, or written, nobody is silent for that."""
+    if facts.store is None:
+        return 0
+    until = min(facts.store.at, facts.now)
+    return min(until, max((beat.at for beat in facts.store.beats), default=0)) if facts.store_full else until
 
 
 def is_young(facts: Facts) -> bool:

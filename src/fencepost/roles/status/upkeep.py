@@ -11,6 +11,7 @@ from fencepost.ports import Misconfigured
 from fencepost.roles.status import kinds
 from fencepost.roles.status.document import Problem, RoleStatus
 from fencepost.roles.status.facts import Facts
+from fencepost.roles.status.full_disk import NO_SPACE
 from fencepost.roles.status.problems import log_of, problem
 from fencepost.roles.status.rejected import on_disk, standing_refusal
 from fencepost.roles.status.running import expected_roles, kind_of, lives
@@ -40,6 +41,10 @@ def store_problems(facts: Facts) -> Iterator[Problem]:
             does = "whether any role of the region runs can't be seen from here"
         text = f"{said(error)}; {does}"
         yield problem(facts, kinds.STORE_UNAVAILABLE, where, text, look, since)
+    elif facts.store_full is not None:
+        disk = f"df -h {Path(where).parent}" if facts.region.store.kind == "sqlite" else look
+        text = f"{facts.store_full.what}: {facts.store_full.hint}; records are still healed, nothing new is planned"
+        yield problem(facts, kinds.STORE_UNAVAILABLE, where, text, disk, person=True)
     if facts.stuck_writer is not None:
         pid, seconds = facts.stuck_writer
         role = next((name for name, process in facts.processes.items() if process.pid == pid), "")
@@ -132,7 +137,7 @@ def role_problems(facts: Facts, roles: tuple[RoleStatus, ...]) -> Iterator[Probl
         yield problem(facts, kinds.REGION_DOWN, facts.region.name, text, start(facts))
         return
     for role in roles:
-        if says_the_same(facts, role):
+        if says_the_same(facts, role) or (facts.store_full is not None and NO_SPACE in (role.last_error or "")):
             continue
         yield from role_problem(facts, role, needed=role.name in needed or role.name in facts.processes)
 

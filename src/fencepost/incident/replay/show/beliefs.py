@@ -154,6 +154,8 @@ def _checkers(seen: Seen) -> tuple[str, str]:
     if unready < 0.0005 and late < 0.0005:
         return "targets pass", "they are well"
     so = f"{_about(unready)} of targets only wait for their network state; nothing is broken"
+    if unready < 0.0005:
+        so = "all targets are well"
     if late < 0.0005:
         return "some targets fail, pass and fail again", so
     return f"targets flap; {_about(late)} of results come too late and count as failed", so

@@ -5,7 +5,7 @@ logarithmic scale, which each chart says. Points that a line through their neigh
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from msgspec import Struct
@@ -70,6 +70,13 @@ class Chart(Struct, frozen=True):
     told: Callable[[float], str]
     worst: tuple[str, ...]
 
+    @property
+    def is_flat(self) -> bool:
+        """Whether nothing happens in it, in none of the runs."""
+        return all(bool(np.ptp(each) == 0) for each in self.values) and not any(
+            isinstance(shape, Area) and len({y for _, y in shape.points}) > 1 for shape in self.shapes
+        )
+
 
 class Kind(Struct, frozen=True):
     """How one quantity is drawn."""
@@ -91,6 +98,19 @@ class Kind(Struct, frozen=True):
 def charts(runs: Runs) -> tuple[Chart, ...]:
     """All charts for some runs of one scenario, the first being the one that is spoken of."""
     return tuple(_chart(kind, runs) for kind in _kinds(runs[0][1]))
+
+
+def flat(drawn: Sequence[Chart]) -> str:
+    """What needn't be drawn, in a sentence; "" where all do, or none."""
+    words = [each.title[:1].lower() + each.title[1:] for each in drawn if each.is_flat]
+    if not words or len(words) == len(drawn):
+        return ""
+    return f"Nothing happens to, and so not drawn: {', '.join(words)}."
+
+
+def moving(drawn: Sequence[Chart]) -> tuple[Chart, ...]:
+    """Those in which something happens; all where nothing does."""
+    return tuple(each for each in drawn if not each.is_flat) or tuple(drawn)
 
 
 def _chart(kind: Kind, runs: Runs) -> Chart:

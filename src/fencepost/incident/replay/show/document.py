@@ -13,6 +13,7 @@ from fencepost.incident.replay.guards import Guard
 from fencepost.incident.replay.outcome import Outcome
 from fencepost.incident.replay.scenario import Tick
 from fencepost.incident.replay.show.hours import Hours
+from fencepost.incident.replay.show.judged import judged
 from fencepost.incident.replay.show.naming import called, moments
 from fencepost.incident.replay.show.phases import Span, emergent, length_s, stretches
 from fencepost.incident.replay.show.remarks import remarks
@@ -44,7 +45,8 @@ class PhaseEntry(msgspec.Struct, frozen=True):
 
 class EventEntry(msgspec.Struct, frozen=True):
     """An act of people or something seen. ``emergent``: no hour in the scenario sets when. ``within_s``: how near it is
-    required to be to what was reported."""
+    required to be to what was reported. ``held``: whether it is; null where nothing says so, and for runs that aren't
+    meant to be as it was (guards, nobody at the keyboard, an outage forced)."""
 
     name: str
     words: str
@@ -52,6 +54,7 @@ class EventEntry(msgspec.Struct, frozen=True):
     reported: str | None
     simulated: str | None
     within_s: int | None
+    held: bool | None
     kind: KindName
     source: str
     emergent: bool
@@ -177,6 +180,7 @@ def _phases(outcome: Outcome) -> tuple[PhaseEntry, ...]:
 def _events(outcome: Outcome) -> tuple[EventEntry, ...]:
     scenario, hours = outcome.scenario, Hours(outcome.scenario)
     acts = {act.name for act in scenario.acts}
+    held = {each.name: each.held for each in judged(outcome)}
     return tuple(
         EventEntry(
             each.name,
@@ -184,7 +188,8 @@ def _events(outcome: Outcome) -> tuple[EventEntry, ...]:
             each.name in acts,
             _time(hours, each.reported),
             _time(hours, outcome.happened.get(each.name)),
-            getattr(each, "within_s", None),
+            each.within_s,
+            held.get(each.name),
             each.kind.value,
             each.source,
             emergent(scenario, each),

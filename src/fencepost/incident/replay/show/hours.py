@@ -7,6 +7,8 @@ from fencepost.incident.replay.scenario import Scenario, Tick, Value
 MINUTE = 60
 HOUR = 3600
 MILLION = 1_000_000
+SPANS = (300, 600, 900, 1800, HOUR, 2 * HOUR, 4 * HOUR, 12 * HOUR, 24 * HOUR)
+"""From one named hour to the next."""
 
 
 class Hours:
@@ -39,11 +41,22 @@ class Hours:
             return f"{self.zone}, {first.day} and {last.day} {last:%B %Y}"
         return f"{self.zone}, {first.day} {first:%B} to {last.day} {last:%B %Y}"
 
+    def every(self, most: int) -> int:
+        """The shortest usual span of which no more than so many fit into the scenario."""
+        return next((each for each in SPANS if self.lasts_s <= most * each), SPANS[-1])
+
+    @property
+    def midnight(self) -> Tick:
+        """The last one at or before the beginning, so never after it."""
+        return -(self._begins.hour * HOUR + self._begins.minute * MINUTE + self._begins.second)
+
+    def is_whole(self, tick: Tick, every_s: int) -> bool:
+        """Whether the clock shows a whole multiple then."""
+        return (tick - self.midnight) % every_s == 0
+
     def whole(self, every_s: int) -> list[Tick]:
         """The ticks within it at which the clock shows a whole multiple, counted from midnight."""
-        midnight = self._begins.hour * HOUR + self._begins.minute * MINUTE + self._begins.second
-        first = -midnight % every_s
-        return list(range(first, self.lasts_s + 1, every_s))
+        return list(range(self.midnight % every_s, self.lasts_s + 1, every_s))
 
     def _moment(self, tick: float) -> datetime:
         return self._begins + timedelta(seconds=int(tick))
@@ -91,13 +104,23 @@ def percent(share: float) -> str:
 
 
 def amount(value: Value, hours: Hours) -> str:
-    """A scenario's value with its unit."""
+    """A scenario's value with its unit, exactly."""
     if value.unit == "seconds":
-        return spoken(value.amount) if value.amount >= 1 or not value.amount else f"{value.amount * 1000:g} ms"
+        return exact(value.amount)
     if value.unit == "share":
-        return f"{value.amount * 100:g} %"
+        return f"{value.amount * 100:.10g} %"
     if value.unit == "per second":
-        return f"{value.amount:g}/s"
+        return f"{value.amount:.10g}/s"
     if value.unit == "hour":
         return hours.at(value.amount)
-    return f"{value.amount:g}"
+    return f"{value.amount:.15g}"
+
+
+def exact(seconds: float) -> str:
+    """A span with its units, nothing rounded: "120 ms", "100 s", "5 min", "2 h 37 min", "1 h 1 s"."""
+    if 0 < seconds < 1:
+        return f"{seconds * 1000:.10g} ms"
+    if not seconds or (seconds % MINUTE and seconds < 10 * MINUTE):
+        return f"{seconds:.10g} s"
+    parts = ((seconds // HOUR, "h"), (seconds % HOUR // MINUTE, "min"), (seconds % MINUTE, "s"))
+    return " ".join(f"{number:.10g} {unit}" for number, unit in parts if number)

@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from fencepost.incident.replay.guards import PRODUCTION, Guard
 from fencepost.incident.replay.options import Options
-from fencepost.incident.replay.scenario import Act, Dependent, Event, Kind, Scenario, Value
+from fencepost.incident.replay.scenario import Act, Cause, Dependent, Event, Kind, Scenario, Value
 from fencepost.incident.replay.show.hours import Hours, amount, option
 
 GIVEN = "restore-store"
@@ -107,7 +107,19 @@ def outage_s(scenario: Scenario) -> int | None:
     return given[0] - min(began) if given and began else None
 
 
+def is_told(scenario: Scenario) -> bool:
+    """Whether any hour of it was reported; of a made-up scenario none was, and nothing is said of reports."""
+    return any(each.reported for each in (*moments(scenario), *scenario.dependents))
+
+
+def gone(scenario: Scenario) -> str:
+    """What "dns_empty" is in this scenario: only in October 2025 an endpoint was emptied."""
+    return "endpoint without an address" if scenario.cause is Cause.DNS_RACE else "store out of reach"
+
+
 def whose(scenario: Scenario) -> str:
-    """That calibrated values are not those of whom it happened to."""
+    """That calibrated values are not those of whom it happened to, or that it happened to nobody."""
+    if not counted(scenario)[Kind.PUBLISHED]:
+        return "it happened to nobody: hours and numbers are made up"
     theirs = "AWS’s" if any("AWS" in text for text in scenario.sources.values()) else "anybody’s who was there"
     return f"calibrated values are ours, not {theirs}"

@@ -42,7 +42,8 @@
       const first = Math.ceil((from - data.midnight) / step) * step + data.midnight;
       for (let tick = first; tick <= to; tick += step) {
         const each = document.createElement("span");
-        each.className = "hour";
+        const at = share(tick);
+        each.className = at < 0.03 ? "hour first" : at > 0.97 ? "hour last" : "hour";
         each.textContent = hour(tick);
         each.style.left = `${share(tick) * 100}%`;
         plot.append(each);

@@ -17,9 +17,9 @@ import msgspec
 from fencepost.incident.replay.outcome import Outcome
 from fencepost.incident.replay.scenario import Scenario, Tick
 from fencepost.incident.replay.show.beliefs import Part, at, beliefs
-from fencepost.incident.replay.show.charts import Chart, charts
+from fencepost.incident.replay.show.charts import Chart, charts, flat, moving
 from fencepost.incident.replay.show.hours import Hours
-from fencepost.incident.replay.show.naming import whose
+from fencepost.incident.replay.show.naming import is_told, whose
 from fencepost.incident.replay.show.plots import LETTERS, Plots
 from fencepost.incident.replay.show.remarks import remarks
 from fencepost.incident.replay.show.rows import condition_rows, dependent_rows, phase_rows
@@ -41,7 +41,8 @@ def page(outcomes: Sequence[tuple[str, Outcome]], ablation: Sequence["AblationRo
         raise ValueError("give outcomes of one scenario")
     runs = list(outcomes)[:5]
     first = runs[0][1]
-    drawn, parts = charts(runs), beliefs(first)
+    every, parts = charts(runs), beliefs(first)
+    drawn = moving(every)
     chosen = _chosen(first)
     style, script = _text("page.css"), _text("page.js")
     policy = f"default-src 'none'; style-src {_hash(style)}; style-src-attr 'unsafe-inline'; script-src {_hash(script)}"
@@ -49,7 +50,7 @@ def page(outcomes: Sequence[tuple[str, Outcome]], ablation: Sequence["AblationRo
         _head(first.scenario, runs),
         figures_table(runs),
         _remarks(runs),
-        _stage(Plots(runs), drawn, parts, chosen),
+        _stage(Plots(runs), every, parts, chosen),
         ablation_table(ablation) if ablation else "",
         hours_table(first),
         values_table(first.scenario),
@@ -84,12 +85,13 @@ def _chosen(outcome: Outcome) -> Tick:
 def _head(scenario: Scenario, runs: Sequence[tuple[str, Outcome]]) -> str:
     options, hours = runs[0][1].options, Hours(scenario)
     claim = whose(scenario)
+    shown = "What was reported is hollow; what came out here is filled. " if is_told(scenario) else ""
     return (
         f'<header><p class="kicker">fencepost replay</p><h1>{escape(scenario.title)}</h1>'
         f'<p class="lede">{escape(scenario.summary)}</p>'
         f'<p class="honest">{options.hosts:,} hosts in virtual time, seed {options.seed}, {escape(hours.days())}. '
-        f"What was reported is hollow; what came out here is filled. {claim[:1].upper()}{claim[1:]}: trust the order "
-        f"of things, and on which side of a threshold they fall; don’t trust single minutes.</p></header>"
+        f"{shown}{claim[:1].upper()}{claim[1:]}. Trust the order of things, and on which side of a threshold they "
+        f"fall; don’t trust single minutes.</p></header>"
     )
 
 
@@ -103,19 +105,27 @@ def _remarks(runs: Sequence[tuple[str, Outcome]]) -> str:
     return f'<aside class="remarks">{"".join(lines)}</aside>' if said else ""
 
 
-def _stage(plots: Plots, drawn: Sequence[Chart], parts: Sequence[Part], chosen: Tick) -> str:
+def _stage(plots: Plots, every: Sequence[Chart], parts: Sequence[Part], chosen: Tick) -> str:
     phases = phase_rows(plots.runs[:1])
     conditions, dependents = condition_rows(plots.runs), dependent_rows(plots.runs)
+    told = is_told(plots.first.scenario)
+    seen = " What was reported begins when somebody saw it." if told else ""
+    scripted = "at the published hour" if told else "at an hour that the scenario gives"
+    about = " ".join(
+        (
+            *(["A guard that breaks one loop is seen in the curves below it."] if len(plots.runs) > 1 else []),
+            flat(every),
+        )
+    )
+    marked = f"= behind a length: a person ended it {scripted}, so it is {'equal ' if told else ''}by script."
 
     def group(title: str, about: str, inner: Iterable[str]) -> str:
         return f'<div class="group"><h2>{title}</h2><p class="about">{about}</p>{"".join(inner)}{plots.axis()}</div>'
 
     rows = [
-        group("Phases", "= behind a length: a person ended it at the published hour, so it is equal by script. "
-              "The others emerged.", map(plots.row, phases)) if phases else "",
-        group("What was wrong, and how long", "Found in the numbers of each run. What was reported begins when "
-              "somebody saw it.", map(plots.row, conditions)),
-        group("How it went", "A guard that breaks one loop is seen in the curves below it.", map(plots.chart, drawn)),
+        group("Phases", f"{marked} The others emerged.", map(plots.row, phases)) if phases else "",
+        group("What was wrong, and how long", f"Found in the numbers of each run.{seen}", map(plots.row, conditions)),
+        group("How it went", about, map(plots.chart, moving(every))),
         group("Who depends on it", "Down by rules over what the region does; ends by hand aren’t moved by guards.",
               map(plots.row, dependents)) if dependents else "",
     ]  # fmt: skip
@@ -187,7 +197,7 @@ def _data(runs: Sequence[tuple[str, Outcome]], drawn: Sequence[Chart], parts: Se
         "each": EACH_S,
         "chosen": chosen,
         "zone": hours.zone,
-        "midnight": hours.whole(24 * 3600)[0],
+        "midnight": hours.midnight,
         "charts": {each.name: [told(values, each.told) for values in each.values] for each in drawn},
         "parts": [msgspec.to_builtins(part.beliefs) for part in parts],
     }

@@ -7,18 +7,23 @@ belong at any width, and one with script moves them when it zooms.
 from collections.abc import Sequence
 from html import escape
 
+from fencepost.incident.replay.scenario import Tick
 from fencepost.incident.replay.show.charts import DASHES, Chart
 from fencepost.incident.replay.show.drawing import GRID, LEADER, MUTED, REPORTED, Frame, Line, Shape
-from fencepost.incident.replay.show.hours import HOUR, Hours
-from fencepost.incident.replay.show.lane import LEVEL, LEVELS, marks
-from fencepost.incident.replay.show.naming import brief, called
+from fencepost.incident.replay.show.hours import Hours
+from fencepost.incident.replay.show.lane import LEVEL, marks, tall
+from fencepost.incident.replay.show.naming import brief, called, is_told
 from fencepost.incident.replay.show.notes import noted
 from fencepost.incident.replay.show.places import beside
-from fencepost.incident.replay.show.rows import BAR, LANE, Lane, Row, Runs, row_shapes
+from fencepost.incident.replay.show.rows import BAR, LANE, MORE, Lane, Row, Runs, row_shapes
 from fencepost.incident.replay.show.svg import element, number, stretched
 
 WIDTH = 700.0
 """Pixels that a chart has at least where words stand on it; where it is narrower they are listed below it."""
+TICKS = 9
+"""So many hours are named below a group of charts at most."""
+EDGE = 0.03
+"""Hours that near to an edge, of the whole width, don't stand across it."""
 LETTER = 6.3
 """Pixels of a letter, in the mean and rounded up."""
 LETTERS = "ABCDE"
@@ -34,6 +39,7 @@ class Plots:
         self.lasts_s = self.first.scenario.lasts_s
         self.frame = Frame(0, 0, WIDTH, 0, self.lasts_s)
         self.hours = Hours(self.first.scenario)
+        self.every_s = self.hours.every(TICKS)
 
     def left(self, tick: float) -> str:
         """Where a tick is, as a style."""
@@ -41,7 +47,7 @@ class Plots:
 
     def grid(self, height: float) -> list[Shape]:
         """Hours, and where people did something."""
-        lines: list[Shape] = [Line(tick, 0, tick, height, GRID) for tick in self.hours.whole(2 * HOUR)]
+        lines: list[Shape] = [Line(tick, 0, tick, height, GRID) for tick in self.hours.whole(self.every_s)]
         happened = self.first.happened
         acts = sorted({happened[act.name] for act in self.first.scenario.acts if act.name in happened})
         return [*lines, *(Line(tick, 0, tick, height, MUTED, 1.0, (1.0, 3.0)) for tick in acts)]
@@ -54,20 +60,26 @@ class Plots:
     def axis(self) -> str:
         """The hours below a group of charts."""
         ticks = "".join(
-            f'<span class="hour{"" if tick % (4 * HOUR) == self.hours.whole(4 * HOUR)[0] else " minor"}" '
+            f'<span class="hour{self._edge(tick)}{"" if self.hours.is_whole(tick, 2 * self.every_s) else " minor"}" '
             f'data-t="{tick}" style="{self.left(tick)}">{self.hours.at(tick)}</span>'
-            for tick in self.hours.whole(2 * HOUR)
+            for tick in self.hours.whole(self.every_s)
         )
         return (
             f'<div class="panel axis"><div class="side">{escape(self.hours.zone)}</div>'
             f'<div class="plot hours" aria-hidden="true">{ticks}</div></div>'
         )
 
+    def _edge(self, tick: Tick) -> str:
+        """Words at an edge stand on its inner side."""
+        share = tick / self.lasts_s
+        return " first" if share < EDGE else " last" if share > 1 - EDGE else ""
+
     def lane(self) -> str:
         """What happened, named above the charts."""
         words, shapes = [], []
-        height = LEVELS * LEVEL + 8
-        for mark in marks(self.first, self.frame, LETTER - 0.5):
+        named = marks(self.first, self.frame, LETTER - 0.5)
+        height = tall(named) + 8
+        for mark in named:
             kind = "act" if mark.act else "event"
             said = escape(f"{self.hours.at(mark.at)} {mark.words}")
             words.append(f'<i class="{kind}" data-t="{mark.at}" style="{self.left(mark.at)}" title="{said}"></i>')
@@ -132,8 +144,10 @@ class Plots:
 
     def legend(self) -> str:
         """Who is who."""
-        keys = ['<li><svg viewBox="0 0 34 12" aria-hidden="true"><rect class="hollow reported" x="1" y="1" width="32" '
-                'height="10"/></svg>reported</li>']  # fmt: skip
+        keys = []
+        if is_told(self.first.scenario):
+            keys = ['<li><svg viewBox="0 0 34 12" aria-hidden="true"><rect class="hollow reported" x="1" y="1" '
+                    'width="32" height="10"/></svg>reported</li>']  # fmt: skip
         for at, (name, _) in enumerate(self.runs):
             shown = element(Line(0, 6, 34, 6, f"run{at}", 3.0, DASHES[at]))
             keys.append(
@@ -148,11 +162,16 @@ class Plots:
         css = f"inside on-{lane.ink}" if label.inside else label.anchor
         hollow = " of-hollow" if lane.ink == REPORTED else ""
         letter = "" if lane.ink == REPORTED else f'<b class="letter">{self._letter(lane.ink)} </b>'
+        lasted = escape(lane.lasted)
+        if lane.lasted.startswith(MORE):
+            lasted = (
+                f'<span class="when">{MORE}</span><span class="brief">&gt; </span>{escape(lane.lasted[len(MORE) :])}'
+            )
         top = at * LANE + (LANE - BAR) / 2
         return (
             f'<span class="length {css}{hollow}{"" if lane.spans else " none"}" data-t="{number(label.at)}" '
             f'style="{self.left(label.at)};top:{number(top)}px" aria-hidden="true">{letter}{when}'
-            f"{escape(lane.lasted)}</span>"
+            f"{lasted}</span>"
         )
 
     def _named(self, lane: Lane) -> str:

@@ -6,7 +6,7 @@ The same charts as the page's, with all words in it, for where no page can be sh
 from collections.abc import Sequence
 
 from fencepost.incident.replay.outcome import Outcome
-from fencepost.incident.replay.show.charts import DASHES, Chart, charts
+from fencepost.incident.replay.show.charts import DASHES, Chart, charts, moving
 from fencepost.incident.replay.show.drawing import (
     GRID,
     INK,
@@ -25,9 +25,9 @@ from fencepost.incident.replay.show.drawing import (
     placed,
     run_ink,
 )
-from fencepost.incident.replay.show.hours import HOUR, Hours
-from fencepost.incident.replay.show.lane import LEVEL, LEVELS, marks
-from fencepost.incident.replay.show.naming import whose
+from fencepost.incident.replay.show.hours import Hours
+from fencepost.incident.replay.show.lane import LEVEL, marks, tall
+from fencepost.incident.replay.show.naming import is_told, whose
 from fencepost.incident.replay.show.notes import noted
 from fencepost.incident.replay.show.pixels import rendered, text_width
 from fencepost.incident.replay.show.places import LINE, beside
@@ -37,6 +37,8 @@ WIDTH = 1400.0
 MARGIN = 40.0
 SIDE = 270.0
 """Pixels on the left for names."""
+TICKS = 17
+"""So many hours are named below a chart at most."""
 SMALL, PLAIN = 11.0, 12.5
 
 
@@ -58,7 +60,7 @@ def composed(runs: Runs) -> Drawing:
     for row in condition_rows(runs):
         sheet.row(row)
     sheet.axis()
-    for chart in charts(runs):
+    for chart in moving(charts(runs)):
         sheet.chart(chart)
     sheet.axis()
     for row in dependent_rows(runs):
@@ -75,6 +77,7 @@ class _Sheet:
         self.runs, self.first = runs, runs[0][1]
         self.hours = Hours(self.first.scenario)
         self.lasts_s = self.first.scenario.lasts_s
+        self.every_s, self.told = self.hours.every(TICKS), is_told(self.first.scenario)
         self.y = MARGIN
         self.shapes: list[Shape] = []
 
@@ -91,11 +94,14 @@ class _Sheet:
         scenario, options = self.first.scenario, self.first.options
         self.say(MARGIN, self.y + 18, f"{scenario.title}: a replay of {options.hosts:,} hosts", size=24, bold=True)
         self.say(MARGIN, self.y + 44, scenario.summary, size=14.5)
-        claim = f"Hollow: as reported. Filled: as it came out here; {whose(scenario)}. {self.hours.days()}."
+        hollow = "Hollow: as reported. Filled: as it came out here; " if self.told else "As it came out here; "
+        claim = f"{hollow}{whose(scenario)}. {self.hours.days()}."
         self.say(MARGIN, self.y + 65, claim, MUTED, PLAIN)
         self.y += 92
         x = MARGIN
         for at, name in enumerate(["reported", *(name for name, _ in self.runs)]):
+            if at == 0 and not self.told:
+                continue
             if at == 0:
                 self.shapes.append(Rectangle(x, self.y - 9, 36, 10, REPORTED, hollow=True))
             else:
@@ -107,9 +113,10 @@ class _Sheet:
 
     def lane(self) -> None:
         """Names of what happened, with a stem down to the first row."""
-        height = LEVELS * LEVEL + 12
         frame = self.frame()
-        for mark in marks(self.first, frame, SMALL * 0.6):
+        named = marks(self.first, frame, SMALL * 0.6)
+        height = tall(named) + 12
+        for mark in named:
             x = frame.across(mark.at)
             if mark.level is not None:
                 y = self.y + height - 12 - mark.level * LEVEL
@@ -121,7 +128,7 @@ class _Sheet:
 
     def grid(self, height: float) -> list[Shape]:
         happened = self.first.happened
-        lines: list[Shape] = [Line(tick, 0, tick, height, GRID) for tick in self.hours.whole(HOUR)]
+        lines: list[Shape] = [Line(tick, 0, tick, height, GRID) for tick in self.hours.whole(self.every_s)]
         acts = sorted({happened[act.name] for act in self.first.scenario.acts if act.name in happened})
         return [*lines, *(Line(tick, 0, tick, height, MUTED, 0.75, (1.0, 3.0)) for tick in acts)]
 
@@ -135,23 +142,29 @@ class _Sheet:
         self.y += row.height + 10
 
     def _length(self, lane: Lane, frame: Frame, y: float) -> None:
-        text = f"{lane.when} · {lane.lasted}" if lane.when else ""
-        if not text:
+        if not lane.spans:
+            self.shapes.append(Rectangle(frame.x + 3, y - 11, text_width(lane.lasted, SMALL) + 4, LANE - 1, PAPER))
+            self.shapes.append(Text(frame.x + 5, y, lane.lasted, MUTED, SMALL))
             return
+        text = f"{lane.when} · {lane.lasted}"
         spans = [(begun, self.lasts_s if ended is None else ended) for begun, ended in lane.spans]
         label = beside(spans, frame, text_width(text, SMALL))
         x = frame.across(label.at) + (-5 if label.anchor == "end" else 5)
         ink = PAPER if label.inside and lane.ink != REPORTED else INK
-        self.shapes.append(Text(x, y, text, ink, SMALL, label.anchor, halo=not label.inside))
+        if not label.inside:
+            wide = text_width(text, SMALL)
+            left = x - wide if label.anchor == "end" else x
+            self.shapes.append(Rectangle(left - 2, y - 11, wide + 4, LANE - 1, PAPER))
+        self.shapes.append(Text(x, y, text, ink, SMALL, label.anchor))
 
     def axis(self) -> None:
         frame = self.frame()
         self.shapes.append(Line(frame.x, self.y + 2, frame.x + frame.width, self.y + 2, MUTED))
-        for tick in self.hours.whole(HOUR):
+        for tick in self.hours.whole(self.every_s):
             x = frame.across(tick)
             self.shapes.append(Line(x, self.y + 2, x, self.y + 6, MUTED))
             self.shapes.append(Text(x, self.y + 18, self.hours.at(tick), MUTED, SMALL, "middle"))
-        self.say(frame.x - 14 - text_width(self.hours.zone, SMALL), self.y + 18, self.hours.zone, MUTED, SMALL)
+        self.say(frame.x - 32 - text_width(self.hours.zone, SMALL), self.y + 18, self.hours.zone, MUTED, SMALL)
         self.y += 46
 
     def chart(self, chart: Chart) -> None:
@@ -169,6 +182,8 @@ class _Sheet:
                 if place.leader is not None:
                     x1, y1, _, _ = place.leader
                     self.shapes.append(Line(frame.x + x1, self.y + y1, x, y, LEADER))
+                box = place.box
+                self.shapes.append(Rectangle(frame.x + box.x, self.y + box.y, box.width, box.height, PAPER))
                 for at, line in enumerate(note.lines):
                     ink = INK if note.ink == run_ink(0) else note.ink
                     top = self.y + place.box.y + at * LINE + LINE - 4

@@ -1,6 +1,6 @@
 """What was wrong and how long, as bars: a row for each condition or service, in it a lane for each run.
 
-The first lane of a row is what was reported.
+The first lane of a row is what was reported, unless the scenario is made up.
 
 A condition holds by the numbers of the run alone. What was reported is taken from the scenario's events; those say when
 something was *seen*, so a reported bar may begin after the run's.
@@ -15,7 +15,7 @@ from fencepost.incident.replay.outcome import FAILING, Outcome
 from fencepost.incident.replay.scenario import Scenario
 from fencepost.incident.replay.show.drawing import REPORTED, Rectangle, Shape, run_ink
 from fencepost.incident.replay.show.hours import Hours, spoken
-from fencepost.incident.replay.show.naming import moments
+from fencepost.incident.replay.show.naming import gone, is_told, moments
 from fencepost.incident.replay.show.phases import Span, length_s, stretches
 
 LANE = 16.0
@@ -23,6 +23,8 @@ LANE = 16.0
 BAR = 13.0
 GAP_S = 600
 """A condition that is back within that hasn't ended."""
+MORE = "more than "
+"""Before the length of what isn't over at the end."""
 BRIEF_S = 60
 """A condition that lasts less isn't shown."""
 Runs = Sequence[tuple[str, Outcome]]
@@ -52,7 +54,7 @@ class Row(Struct, frozen=True, gc=False):
 
 
 class Condition(Struct, frozen=True, gc=False):
-    """A quantity above a number, and between which events it was reported."""
+    """A quantity above a number, and between which events it was reported; "": called after the scenario's cause."""
 
     title: str
     quantity: str
@@ -62,7 +64,7 @@ class Condition(Struct, frozen=True, gc=False):
 
 
 CONDITIONS = (
-    Condition("Endpoint without an address", "dns_empty", 0.0, "endpoint-empty", "dns-restored"),
+    Condition("", "dns_empty", 0.0, "endpoint-empty", "dns-restored"),
     Condition("More than 1 % of hosts without a lease", "leases_missing", 0.01, "endpoint-empty", "leases-back"),
     Condition("More than 5 % of launches refused", "launches_failing", FAILING, "launches-failing", "launches-normal"),
     Condition("Connections to balancers fail", "connection_errors", 0.001, "errors-begin", "errors-end"),
@@ -92,7 +94,7 @@ def phase_rows(runs: Runs) -> tuple[Row, ...]:
     scenario = runs[0][1].scenario
     found = []
     for at, phase in enumerate(stretches(runs[0][1])):
-        lanes = [_lane(scenario, REPORTED, "reported", [phase.reported] if phase.reported else [])]
+        lanes = _reported(scenario, [phase.reported] if phase.reported else [])
         for number, (name, outcome) in enumerate(runs):
             each = stretches(outcome)[at]
             lane = _lane(scenario, run_ink(number), name, [each.simulated] if each.simulated else [])
@@ -114,9 +116,10 @@ def condition_rows(runs: Runs) -> tuple[Row, ...]:
         spans = [spells(outcome, condition.quantity, condition.above) for _, outcome in runs]
         if not reported and not any(spans):
             continue
-        lanes = [_lane(scenario, REPORTED, "reported", reported)]
+        words = condition.title or gone(scenario)
+        lanes = _reported(scenario, reported)
         lanes += [_lane(scenario, run_ink(number), runs[number][0], each) for number, each in enumerate(spans)]
-        found.append(Row(condition.title, tuple(lanes)))
+        found.append(Row(words[:1].upper() + words[1:], tuple(lanes)))
     return tuple(found)
 
 
@@ -127,7 +130,7 @@ def dependent_rows(runs: Runs) -> tuple[Row, ...]:
         Row(
             each.title,
             (
-                _lane(scenario, REPORTED, "reported", each.reported),
+                *_reported(scenario, each.reported),
                 *(
                     _lane(scenario, run_ink(number), name, outcome.down.get(each.name, ()))
                     for number, (name, outcome) in enumerate(runs)
@@ -151,11 +154,16 @@ def row_shapes(row: Row, lasts_s: int) -> tuple[Shape, ...]:
     )  # fmt: skip
 
 
+def _reported(scenario: Scenario, spans: Sequence[Span]) -> list[Lane]:
+    """The lane of what was reported; none where nothing of the scenario was."""
+    return [_lane(scenario, REPORTED, "reported", spans)] if is_told(scenario) else []
+
+
 def _lane(scenario: Scenario, ink: str, who: str, spans: Sequence[Span]) -> Lane:
     hours, lasts = Hours(scenario), scenario.lasts_s
     if not spans:
         return Lane(ink, who, (), "", "not reported" if ink == REPORTED else "never")
     when = ", ".join(f"{hours.at(begun)}–{'…' if ended is None else hours.later(ended)}" for begun, ended in spans)
     length = sum(length_s(span, lasts) or 0 for span in spans)
-    more = "more than " if spans[-1][1] is None else ""
+    more = MORE if spans[-1][1] is None else ""
     return Lane(ink, who, tuple(spans), when, f"{more}{spoken(length)}")

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from fencepost.incident.replay.outcome import Outcome
 from fencepost.incident.replay.scenario import Kind, Scenario
 from fencepost.incident.replay.show.hours import Hours, count, percent, spoken
-from fencepost.incident.replay.show.naming import called, counted, known, moments
+from fencepost.incident.replay.show.judged import Judged, judged, verdict
+from fencepost.incident.replay.show.naming import called, counted, gone, is_told, known, moments
 from fencepost.incident.replay.show.phases import emergent
 from fencepost.incident.replay.show.plots import LETTERS
 from fencepost.incident.replay.show.rows import Runs
@@ -35,7 +36,7 @@ def cell(label: str, text: str, css: str = "n") -> str:
 def figures_table(runs: Runs) -> str:
     """What each run came to, one line each."""
     labels = (
-        "endpoint empty",
+        gone(runs[0][1].scenario),
         "> 1 % without lease",
         "> 5 % of launches refused",
         "most capacity out",
@@ -94,28 +95,41 @@ def ablation_table(rows: Sequence["AblationRow"]) -> str:
 
 def hours_table(outcome: Outcome) -> str:
     """What happened: reported, found, how far apart, and whether the script sets it."""
-    hours, rows = Hours(outcome.scenario), []
+    hours, rows, told = Hours(outcome.scenario), [], is_told(outcome.scenario)
+    bounds = {each.name: each for each in judged(outcome)}
     acts = {act.name for act in outcome.scenario.acts}
     far = outcome.scenario.lasts_s
     for each in sorted(moments(outcome.scenario), key=lambda each: outcome.happened.get(each.name, far)):
         found = outcome.happened.get(each.name)
+        bound = bounds.get(each.name)
         apart = "" if found is None or each.reported is None else _apart(found - each.reported)
         how = "emerged" if emergent(outcome.scenario, each) else "by script"
         rows.append(
             f'<tr><th scope="row"><i class="{"act" if each.name in acts else "event"}"></i>{escape(each.words)}</th>'
-            + cell("reported", "–" if each.reported is None else hours.at(each.reported))
-            + cell("here", "never" if found is None else hours.at(found))
-            + cell("apart", apart)
+            + (cell("reported", "–" if each.reported is None else hours.at(each.reported)) if told else "")
+            + cell("here" if told else "at", "never" if found is None else hours.at(found))
+            + (cell("apart", apart) + _bound(bound) if told else "")
             + cell("", how, "how")
             + f"<td>{badge(each.kind)}</td></tr>"
         )
+    said = verdict(outcome)
+    about = "The kind says who gave the reported hour or, where there is none, the rule." if told else (
+        "The kind says who gave the rule.")  # fmt: skip
+    heads = ("reported", "here", "apart", "bound") if told else ("at",)
+    columns = "".join(f'<th scope="col" class="n">{head}</th>' for head in heads)
     return (
-        '<section class="hours-told"><h2>Hours, reported and found</h2><p class="about">Of the first run. The kind '
-        "says who gave the reported hour or, where there is none, the rule.</p>"
-        '<table><thead><tr><th scope="col">what</th><th scope="col" class="n">reported</th>'
-        '<th scope="col" class="n">here</th><th scope="col" class="n">apart</th><th scope="col">how</th>'
+        f'<section class="hours-told"><h2>{"Hours, reported and found" if told else "What happened, and when"}</h2>'
+        f'<p class="about">Of the first run. {f"{said}. " if said else ""}{about}</p>'
+        f'<table><thead><tr><th scope="col">what</th>{columns}<th scope="col">how</th>'
         f'<th scope="col">kind</th></tr></thead><tbody>{"".join(rows)}</tbody></table></section>'
     )
+
+
+def _bound(each: Judged | None) -> str:
+    """How near it has to be, and whether it isn't."""
+    if each is None:
+        return cell("bound", "")
+    return cell("bound", f"± {spoken(each.within_s)}{'' if each.held else ' missed'}", "n" if each.held else "n missed")
 
 
 def values_table(scenario: Scenario) -> str:

@@ -15,7 +15,8 @@ from fencepost.incident.replay.guards import Guard
 from fencepost.incident.replay.outcome import Outcome
 from fencepost.incident.replay.scenario import Cause, Kind, Tick
 from fencepost.incident.replay.show.hours import Hours, count, option, percent, short
-from fencepost.incident.replay.show.naming import called, counted, outage_s
+from fencepost.incident.replay.show.judged import verdict
+from fencepost.incident.replay.show.naming import called, counted, is_told, outage_s
 from fencepost.incident.replay.show.phases import Span, axis, length_s, stretches
 from fencepost.incident.replay.show.remarks import remarks
 
@@ -46,7 +47,7 @@ class _Sheet:
         told = outcome.scenario.dependents
         names = [*(each.words for each in parts), *(each.title for each in told)]
         self.label = max(LABEL, min(NAME, max(map(len, names), default=0)) + 1)
-        self.reported = any(each.reported for each in parts) or any(each.reported for each in told)
+        self.reported = is_told(outcome.scenario)
         """Of a made-up scenario nothing is reported; nothing of its bars is then told apart."""
         self.cells = max(10, self.width - 2 if self.narrow else self.width - 1 - self.label - NUMBERS)
         self.begins, self.ends = axis([outcome])
@@ -211,7 +212,8 @@ def _last(sheet: _Sheet, named: str) -> list[str]:
     else:
         script = "=  ended by a person at the published hour, so equal by script; the rest emerges"
     said = [script] if _any_by_script(outcome) else []
-    said += [f"{each}." for each in remarks(outcome)]
+    near = verdict(outcome)
+    said += [f"{each}." for each in (*remarks(outcome), *([near] if near else []))]
     lines = [
         part for each in (*said, _known(outcome, named)) for part in wrap(each, sheet.width, break_on_hyphens=False)
     ]
