@@ -249,7 +249,7 @@ class Teller:
         self.states, self.loops, self.stuck = states, tuple(loops), tuple(sorted(stuck.items())[:STUCK_NAMED])
 
     def is_stuck(self, row: InstanceRow, nowhere: dict[str, bool]) -> bool:
-        """Whether an instance is to leave a drained host and has nowhere to go; ``nowhere`` keeps the latter by pool."""
+        """Whether an instance is to leave a drained host and has nowhere to go; ``nowhere`` keeps that by pool."""
         placement = self.placer.placement
         host = placement.host_row(row.host)
         if host is None or not placement.opened or not attempts.to_be_moved(row, host, placement.life):
