@@ -49,6 +49,20 @@ def fill(region: FleetRegion) -> None:
     region.put(CheckpointRow("1", "m1", time.time_ns() + MINUTE, ("h1", "h2"), (1, 40)))
 
 
+def test_a_drained_host_whose_instances_have_no_place_says_so(api: FleetRegion) -> None:
+    """Both lists looked as if the drain went on: it had nowhere to go."""
+    full = structs.replace(api.held("h1"), word="drain", room=2)
+    there, row = attempts.placed(InstanceRow("web-aaaa2222", "web", port=8080), full, "192.0.2.10")
+    api.put(there, row)
+    line = "h1 is drained, and 1 of its instances has no place elsewhere: add a host, or  fencepost resume h1"
+    assert line in api.call("fleet", "hosts").stdout
+    assert "1 has no place elsewhere, though h1 is drained: no host has room" in api.call("fleet", "instances").stdout
+    assert api.json("fleet", "hosts")[1]["hosts"][0]["stuck"] == 1
+    api.put(api.held("h2", "b"))
+    for listed in ("hosts", "instances"):
+        assert "no place" not in api.call("fleet", listed).stdout
+
+
 HOSTS = """\
 3 hosts: 1 held, 1 suspect, 1 lapsed; room for 3 more
  HOST  ZONE  LEASE    USED    WORD  SEEN      AT

@@ -61,6 +61,23 @@ def test_one_host_is_one_host() -> None:
     assert shard_lines(told(one))[0] == " FLEET  shard 1: manager unknown, 1 host (1 held), 20 ready"
 
 
+def test_a_drain_that_is_stuck_names_the_host_and_the_ways_out() -> None:
+    """A drained host kept its instances for ever, and nothing said that there was no place for them."""
+
+    def said(*stuck: tuple[str, int]) -> str:
+        counts = {**COUNTS, "stuck": sum(count for _, count in stuck)}
+        row = CheckpointRow("1", "m", NOW, (), (), (), counts, (), stuck)
+        known = FleetFacts("1", {1: ShardRow(1, 1, "m", 3, open="1")}, {1: row}, CALIBRATED)
+        status = compose(facts(region=fleet(), store=stored(fleet=known)))
+        return "".join(each.what for each in status.problems if each.id == "drain-stuck")
+
+    assert said() == ""
+    ways = "no place elsewhere: add a host, or  fencepost resume h1"
+    assert said(("h1", 3)) == f"host h1 is drained, and 3 of its instances have {ways}"
+    assert said(("h1", 1)) == f"host h1 is drained, and 1 of its instances has {ways}"
+    assert said(("h1", 1), ("h2", 2)) == f"hosts h1, h2 are drained, and 3 instances have {ways}"
+
+
 def test_a_crash_loop_says_what_ended_how_often_and_why() -> None:
     """A pool of one whose command fails is red for that, not for the address that a limit keeps."""
     why = "web-1.4 ended by itself on h1: couldn't be started: /bin/wbe: No such file or directory"

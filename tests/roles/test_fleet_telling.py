@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from msgspec import structs
 
+from fencepost.core.capacity import attempts
 from fencepost.core.capacity.fleet_store import Change, Versioned
 from fencepost.core.capacity.lease_calls import HostsRead, ShardRead, ShardWritten, Tick, lease_settings
 from fencepost.core.capacity.messages import Answer
@@ -109,6 +110,31 @@ def test_hosts_are_noted_a_thousand_a_row_and_only_where_something_happened() ->
         for some in teller.due(now(), now() - 1):
             assert [row.block for row in some] == ["1/000001"]
         assert (await store.rows("checkpoint")).snapshot == before
+
+    run(work)
+
+
+def test_a_drained_host_with_no_place_elsewhere_is_named() -> None:
+    """Its instances stayed for ever and nobody was told; with room anywhere, or no word, there is nothing to tell."""
+
+    async def work() -> None:
+        store = fleet(2)
+        teller = told(owning(store, 2), store)
+        placement = teller.placer.placement
+        placement.life = placement.room.life = "life-1"
+        placement.shard(ShardRow(1, 1, "m", 1, open="life-1"))
+        first, second = (structs.replace(each, addresses=(f"192.0.2.{n}",)) for n, each in enumerate(rows_of(2)))
+        there, row = attempts.placed(InstanceRow("web-1", "web"), first, "192.0.2.0")
+        placement.instance(Versioned(row, 1))
+        drained = structs.replace(there, word="drain")
+        shut = structs.replace(second, word="cordon")
+        for number, (hosts, stuck) in enumerate(
+            (((drained, second), ()), ((drained, shut), (("h0000", 1),)), ((there, shut), ())), 2
+        ):
+            for host in hosts:
+                placement.host(Versioned(host, number))
+            await teller.count_instances()
+            assert (teller.stuck, teller.states["stuck"]) == (stuck, len(stuck))
 
     run(work)
 

@@ -18,12 +18,14 @@ from fencepost.core.instant import SECOND
 from fencepost.ports import Refused
 from fencepost.roles.fleet.view import HostSeen, InstanceSeen
 from fencepost.roles.status.document import instant
+from fencepost.roles.status.fleet import of_drained
 from fencepost.settings import Region
 from fencepost.settings.mistakes import advice
 from fencepost.settings.units import spoken
 
 RowSeen = TypeVar("RowSeen", HostSeen, InstanceSeen)
 PAGE = 40
+STUCK_NAMED = 5
 """So many rows are shown on a terminal unless all are asked for: more would push the line that sums them up away."""
 CALIBRATE = "fencepost fleet calibrate"
 LEASES = ("held", "suspect", "lapsed", "unknown")
@@ -182,7 +184,18 @@ def host_lines(found: Sequence[HostSeen], columns: int, most: int | None = None)
     ]
     lines = table(rows, columns=columns, drop=(6, 5))
     head = f"{counted(len(found), 'host')}: {tally((each.lease for each in found), LEASES)}; room for {free} more"
-    return [head, styled(lines[0], "bold"), *lines[1:], *rest(found, shown)]
+    return [head, styled(lines[0], "bold"), *lines[1:], *rest(found, shown), *stuck_lines(found)]
+
+
+def stuck_lines(found: Sequence[HostSeen]) -> list[str]:
+    """The drained hosts whose instances have no place elsewhere: nothing more happens there by itself."""
+    stuck = [each for each in found if each.stuck]
+    lines = [
+        f" {each.host} is drained, and {of_drained(each.stuck)} no place elsewhere:"
+        f" add a host, or  fencepost resume {each.host}"
+        for each in stuck[:STUCK_NAMED]
+    ]
+    return lines + ([f" … and {len(stuck) - STUCK_NAMED} more drained hosts"] if len(stuck) > STUCK_NAMED else [])
 
 
 def instance_lines(found: Sequence[InstanceSeen], columns: int, region: Region, most: int | None = None) -> list[str]:
@@ -211,7 +224,9 @@ def instance_lines(found: Sequence[InstanceSeen], columns: int, region: Region, 
     lines = table(rows, columns=columns, drop=(7, 5, 3) if later else (6, 5, 3), right=(5,))
     head = f"{counted(len(found), 'instance')}: {tally((each.state for each in found), STATES)}"
     whys = Counter(f"{each.state}: {each.why}" for each in found if each.why and each.state in ODD)
-    told = (f" {count} {why}" for why, count in whys.most_common(5))
+    stuck = Counter(f"no place elsewhere, though {each.host} is drained: {each.stuck}" for each in found if each.stuck)
+    told = [f" {count} {why}" for why, count in whys.most_common(5)]
+    told += [f" {count} {'has' if count == 1 else 'have'} {why}" for why, count in stuck.most_common(STUCK_NAMED)]
     return [head, styled(lines[0], "bold"), *lines[1:], *rest(found, shown), *told]
 
 

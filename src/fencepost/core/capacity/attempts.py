@@ -41,6 +41,12 @@ def free_addresses(host: HostRow) -> tuple[str, ...]:
     return tuple(address for address in host.addresses if address not in used)
 
 
+def to_be_moved(row: InstanceRow, host: HostRow, life: str) -> bool:
+    """Whether an instance's next attempt is wanted elsewhere, since its host is drained, and hasn't been begun."""
+    held = host.word == "drain" and host.held(life)
+    return held and row.state == "placed" and row.old == NO_OLD and row.host == host.host and row.id in host.set.ids
+
+
 def free_places(host: HostRow, life: str) -> int:
     """How many more instances it has places for, whether or not it has addresses for them.
 

@@ -171,8 +171,9 @@ class CheckpointRow(Struct, frozen=True, gc=False, tag="checkpoint", omit_defaul
 
     ``hosts`` are names in order; ``ages`` the seconds since each one's last answer at ``at`` (nanoseconds since 1970),
     -1 for none yet; ``silent`` the places of those that didn't answer their last check. A block named "SHARD" alone has
-    no hosts: ``counts`` is what the shard's manager says of itself, and ``loops`` some of its instances that end again
-    and again, as (instance, pool, how often in a row, why).
+    no hosts: ``counts`` is what the shard's manager says of itself, ``loops`` some of its instances that end again and
+    again, as (instance, pool, how often in a row, why), and ``stuck`` some drained hosts, with how many of its
+    instances have no place elsewhere.
     """
 
     block: str
@@ -183,6 +184,7 @@ class CheckpointRow(Struct, frozen=True, gc=False, tag="checkpoint", omit_defaul
     silent: tuple[int, ...] = ()
     counts: dict[str, int] = {}
     loops: tuple[tuple[str, str, int, str], ...] = ()
+    stuck: tuple[tuple[str, int], ...] = ()
 
     @property
     def key(self) -> str:

@@ -7,6 +7,7 @@ where somebody answered or fell silent since. A manager that can't write it goes
 import asyncio
 import logging
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -33,7 +34,7 @@ COUNTS_EVERY: Duration = 2 * SECOND
 COUNTS_REST: Duration = 10 * SECOND
 """What a manager says of itself is written so often while something changes, and so often when nothing does."""
 BLOCKS_LEAST: Duration = 10 * SECOND
-LAPSED_NAMED = LOOPS_NAMED = 10
+LAPSED_NAMED = LOOPS_NAMED = STUCK_NAMED = 10
 AT_ONCE = 2000
 MOVING = (
     "checks",
@@ -71,6 +72,7 @@ class Teller:
         self.blocks_at: Instant = LONG_AGO
         self.states: dict[str, int] = {}
         self.loops: tuple[tuple[str, str, int, str], ...] = ()
+        self.stuck: tuple[tuple[str, int], ...] = ()
 
     async def run(self) -> None:
         """Tell until cancelled."""
@@ -106,7 +108,8 @@ class Teller:
             news = {name: value for name, value in counts.items() if name not in MOVING}
             if news != self.news or at - self.told_at >= COUNTS_REST:
                 names, sizes = self.lapsed()
-                row = CheckpointRow(str(self.shard), self.owner, time.time_ns(), names, sizes, (), counts, self.loops)
+                said = (counts, self.loops, self.stuck)
+                row = CheckpointRow(str(self.shard), self.owner, time.time_ns(), names, sizes, (), *said)
                 await self.write([row])
                 self.news, self.told_at = news, at
         if at - self.blocks_at >= self.every:
@@ -226,17 +229,31 @@ class Teller:
     async def count_instances(self) -> None:
         """The shard's instances by state, some at a time."""
         placement = self.placer.placement
-        states = dict.fromkeys(("waiting", "pending", "ready", "ending", "ended", "looping"), 0)
+        states = dict.fromkeys(("waiting", "pending", "ready", "ending", "ended", "looping", "stuck"), 0)
         loops: list[tuple[str, str, int, str]] = []
+        stuck, nowhere = Counter[str](), dict[str, bool]()
         for n, name in enumerate(list(placement.instances)):
             row = placement.instance_row(name)
             if isinstance(row, InstanceRow) and placement.mine(name):
                 placed = "ready" if self.placer.acknowledged(row.id) else "pending"
                 states[placed if row.state == "placed" else row.state] += 1
+                if self.is_stuck(row, nowhere):
+                    stuck[row.host] += 1
                 if attempts.looping(row):
                     states["looping"] += 1
                     if len(loops) < LOOPS_NAMED:
                         loops.append((row.instance, row.pool, row.ends, row.why))
             if n % AT_ONCE == AT_ONCE - 1:
                 await asyncio.sleep(0)
-        self.states, self.loops = states, tuple(loops)
+        states["stuck"] = stuck.total()
+        self.states, self.loops, self.stuck = states, tuple(loops), tuple(sorted(stuck.items())[:STUCK_NAMED])
+
+    def is_stuck(self, row: InstanceRow, nowhere: dict[str, bool]) -> bool:
+        """Whether an instance is to leave a drained host and has nowhere to go; ``nowhere`` keeps that by pool."""
+        placement = self.placer.placement
+        host = placement.host_row(row.host)
+        if host is None or not placement.opened or not attempts.to_be_moved(row, host, placement.life):
+            return False
+        if row.pool not in nowhere:
+            nowhere[row.pool] = placement.room.choose(row.pool) is None
+        return nowhere[row.pool]

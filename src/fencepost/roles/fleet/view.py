@@ -13,7 +13,7 @@ from typing import Any
 from msgspec import Struct
 
 from fencepost.core.capacity import launches
-from fencepost.core.capacity.attempts import free_addresses, free_room
+from fencepost.core.capacity.attempts import free_addresses, free_room, to_be_moved
 from fencepost.core.capacity.clearing import clearable, hidden
 from fencepost.core.capacity.fleet_store import Versioned
 from fencepost.core.capacity.network_state import missing
@@ -40,6 +40,7 @@ class HostSeen(Struct, frozen=True, gc=False):
     """A host for people and programs. ``seen_s`` is the age of its last answer, None if nobody noted one.
 
     ``free`` is how many more instances may be placed there, ``addresses`` how many of its addresses no instance has.
+    ``stuck`` is how many of its instances have no place elsewhere, though it is drained.
     """
 
     host: str
@@ -53,6 +54,7 @@ class HostSeen(Struct, frozen=True, gc=False):
     instances: tuple[str, ...]
     free: int = 0
     addresses: int = 0
+    stuck: int = 0
 
 
 class InstanceSeen(Struct, frozen=True, gc=False):
@@ -60,6 +62,7 @@ class InstanceSeen(Struct, frozen=True, gc=False):
 
     ``why`` says what it waits for, or why it ended; ``ends`` how many of its attempts in a row ended by themselves.
     ``again_at`` is when the next attempt is due after one that did, "" where none is waited for.
+    ``stuck`` says why it has no place elsewhere, if it stays on a drained host for that.
     """
 
     instance: str
@@ -75,6 +78,7 @@ class InstanceSeen(Struct, frozen=True, gc=False):
     why: str
     ends: int = 0
     again_at: str = ""
+    stuck: str = ""
 
 
 class View:
@@ -212,6 +216,18 @@ class View:
         taken = "each free address of a host with room is in use at another host, which gives it too"
         return "" if self.room.choose(pool) else taken
 
+    def stuck(self, row: InstanceRow) -> str:
+        """What hosts are short of, so that an instance can't leave a drained host; "" if it can, or needn't."""
+        host = self.host(row.host) if row.state == "placed" else None
+        return self.short(row.pool) if host is not None and to_be_moved(row, host, self.life) else ""
+
+    def stuck_at(self, host: HostRow) -> int:
+        """How many instances can't leave a drained host."""
+        if host.word != "drain":
+            return 0
+        rows = (self.instance(each.name) for each in host.set.instances)
+        return sum(row is not None and row.host == host.host and bool(self.stuck(row)) for row in rows)
+
     def lease(self, row: HostRow) -> str:
         """A host's lease in words."""
         if row.life != self.life or row.lease == "none":
@@ -240,7 +256,7 @@ class View:
                 ids = tuple(each.id for each in row.set.instances)
                 lease = self.lease(row)
                 words = (row.zone, row.at, "suspect" if lease == "held" and name in silent else lease, row.word)
-                free = (free_room(row, self.life), len(free_addresses(row)))
+                free = (free_room(row, self.life), len(free_addresses(row)), self.stuck_at(row))
                 yield HostSeen(name, *words, row.room, len(ids), answered.get(name), ids, *free)
 
     def state(self, row: InstanceRow) -> tuple[str, str]:
@@ -264,4 +280,5 @@ class View:
             state, why = self.state(row)
             asked, again = (when(at) if at else "" for at in (row.asked_at, row.again_at))
             where = (row.host, row.zone, row.address, row.port, row.old[0])
-            yield InstanceSeen(row.instance, row.pool, state, row.attempt, *where, asked, why, row.ends, again)
+            last = (row.ends, again, self.stuck(row))
+            yield InstanceSeen(row.instance, row.pool, state, row.attempt, *where, asked, why, *last)

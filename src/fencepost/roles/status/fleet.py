@@ -129,6 +129,7 @@ def fleet_problems(facts: Facts, roles: tuple[RoleStatus, ...]) -> Iterator[Prob
             yield problem(facts, kinds.HOSTS_SILENT, on, text, "fencepost fleet hosts")
         yield from lapsed(facts, each, on)
         yield from looping(facts, each)
+        yield from stuck(facts, each, on)
         if each.fresh_count("waiting") and not each.fresh_count("room"):
             text = f"{each.fresh_count('waiting')} instances wait, and no host that is held has room"
             yield problem(facts, kinds.NO_ROOM, on, text, "fencepost fleet hosts")
@@ -164,6 +165,26 @@ def looping(facts: Facts, each: Told) -> Iterator[Problem]:
         text = f"{instance} ended by itself {ends} times in a row{others}; the last: {why}"
         text += "; it is tried again, more and more seldom: mend its command or what that needs"
         yield problem(facts, kinds.CRASH_LOOP, pool, text, f"fencepost fleet instances --pool {pool}")
+
+
+def of_drained(count: int) -> str:
+    """How many instances of a drained host have something."""
+    return "1 of its instances has" if count == 1 else f"{count} of its instances have"
+
+
+def stuck(facts: Facts, each: Told, on: str) -> Iterator[Problem]:
+    """Drained hosts whose instances have no place elsewhere: they go on there, and nothing more happens by itself."""
+    count = each.fresh_count("stuck")
+    if not count or each.said is None or not each.said.stuck:
+        return
+    names = [host for host, _ in each.said.stuck]
+    if len(names) == 1:
+        text = f"host {names[0]} is drained, and {of_drained(count)} no place elsewhere"
+    else:
+        text = f"hosts {', '.join(names[:NAMED])}{' and others' if len(names) > NAMED else ''} are drained, and {count}"
+        text += f" {'instance has' if count == 1 else 'instances have'} no place elsewhere"
+    text += f": add a host, or  fencepost resume {names[0]}"
+    yield problem(facts, kinds.DRAIN_STUCK, on, text, "fencepost fleet hosts")
 
 
 def lapsed(facts: Facts, each: Told, on: str) -> Iterator[Problem]:

@@ -61,6 +61,7 @@ PROMISE_BROKEN = Kind("promise-broken", "refused", AT_ONCE)
 HOSTS_SILENT = Kind("hosts-silent", "unavailable", MINUTE)
 SHARD_UNMANAGED = Kind("shard-unmanaged", "unavailable", 30 * SECOND)
 HOST_LAPSED = Kind("host-lapsed", "unavailable", 10 * MINUTE)
+DRAIN_STUCK = Kind("drain-stuck", "refused", 5 * MINUTE)
 NO_ROOM = Kind("no-room", "refused", 5 * MINUTE)
 CRASH_LOOP = Kind("crash-loop", "refused", AT_ONCE)
 LEASES_IN_MEMORY = Kind("leases-in-memory", "unavailable")
@@ -104,6 +105,7 @@ KINDS: dict[str, Kind] = {
         HOSTS_SILENT,
         SHARD_UNMANAGED,
         HOST_LAPSED,
+        DRAIN_STUCK,
         NO_ROOM,
         CRASH_LOOP,
         LEASES_IN_MEMORY,
