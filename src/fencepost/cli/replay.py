@@ -183,7 +183,7 @@ def _check_size(options: "Options", asked: Asked) -> None:
 
 def cost(options: "Options") -> tuple[float, float]:
     """Seconds of CPU and megabytes of memory that a replay of many hosts takes; measured up to 1,000,000."""
-    each_us, bytes_ = (35, 300) if options.guards else (7, 90)
+    each_us, bytes_ = (14, 300) if options.guards else (7, 90)
     return 1 + options.hosts * each_us / 1e6, 60 + options.hosts * bytes_ / 1e6
 
 
