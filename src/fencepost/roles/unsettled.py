@@ -2,6 +2,9 @@
 
 A hundred thousand may be unsettled at a cold start while each pass takes a few hundred of them, so the order is kept
 between passes: names that have been settled are skipped where they stand, and new ones are put in their place.
+
+Others walk the same names. Each is refused what another writes first, so where another was last seen is kept too, and
+the walk keeps away from there. That is a guess and no more: what is refused is read again, whatever was guessed.
 """
 
 from bisect import bisect_left, bisect_right, insort
