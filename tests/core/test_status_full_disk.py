@@ -32,10 +32,19 @@ def test_one_note_leads_and_no_role_is_called_silent() -> None:
         assert not {"role-silent", "role-unavailable", "role-down", "region-down"} & set(ids(status))
 
 
+def test_once_there_is_room_signs_of_life_have_time_to_come() -> None:
+    """Room was made, and for some seconds all ten roles were called silent for what they couldn't say before."""
+    late = tuple(structs.replace(each, at=NOW - 60 * SECOND) for each in stored().beats)
+    for ago, silent in ((3, False), (16, True)):
+        status = made(store=stored(beats=late), full_at=NOW - ago * SECOND)
+        assert ("role-silent" in ids(status)) == silent
+        assert "store-unavailable" not in ids(status)
+
+
 def test_who_was_silent_before_the_disk_was_full_is_still() -> None:
     """What was known when signs of life could last be given isn't forgotten for that."""
     beats = (structs.replace(stored().beats[0], at=NOW - 60 * SECOND), *stored().beats[1:])
-    status = made(store=stored(beats=beats), store_full=FULL)
+    status = made(store=stored(beats=beats), store_full=FULL, full_at=NOW)
     assert [each.on for each in status.problems if each.id == "role-silent"] == [beats[0].role]
 
 

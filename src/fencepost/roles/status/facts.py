@@ -102,7 +102,8 @@ class Facts(Struct, frozen=True):
     ``gone`` are the pids of roles that are no longer processes of this machine, however young their last sign of life.
     ``repairers`` is who repaired and why, by endpoint and hold, where the history says so: a repair needs no store, and
     its marker names nobody. ``logs`` are the names of log files in ``folder``.
-    ``store_full`` is what is to be said of a store that can be read and has no room to be written.
+    ``store_full`` is what is to be said of a store that can be read and has no room to be written,
+    ``full_at`` when it was last seen so (0: never).
     ``file`` is what region.toml says where it lies, if it has no mistakes; it is looked at only once it was refused.
     """
 
@@ -112,6 +113,7 @@ class Facts(Struct, frozen=True):
     store: StoreFacts | None = None
     store_error: PortError | None = None
     store_full: PortError | None = None
+    full_at: Instant = 0
     dns: DnsFacts | None = None
     dns_error: PortError | None = None
     observer: ObserverFacts | None = None

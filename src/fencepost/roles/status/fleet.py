@@ -121,7 +121,8 @@ def fleet_problems(facts: Facts, roles: tuple[RoleStatus, ...]) -> Iterator[Prob
     for each in shards_of(facts):
         on = f"shard {each.shard}"
         if not each.fresh:
-            yield unmanaged(facts, each, roles, on)
+            if not facts.full_at or facts.now - facts.full_at > OLD:
+                yield unmanaged(facts, each, roles, on)
             continue
         if each.fresh_count("mass"):
             count = each.fresh_count("suspect")

@@ -128,6 +128,7 @@ class Gatherer:
         self.answered: DnsFacts | None = None
         self.last: Facts | None = None
         self.composing_s = 0.0
+        self.full_at: Instant = 0
         self.first_seen: dict[tuple[str, str], Instant] = {}
         self._head: Head | None = None
         self._rows: dict[str, Row] = {}
@@ -167,13 +168,16 @@ class Gatherer:
             await self._read_repairers(region.owner)
         now, logs = now_ns if now_ns is not None else time.time_ns(), logs_in(self.folder)
         beats = self.stored.beats if self.stored is not None else ()
+        full = full_disk(self.region.store, self.folder, logs, beats, now) if fresh else None
+        self.full_at = now if full is not None else self.full_at
         self.last = Facts(
             region=region,
             now=now,
             source=self.via if fresh else "dns",
             store=self.stored,
             store_error=store_error,
-            store_full=full_disk(self.region.store, self.folder, logs, beats, now) if fresh else None,
+            store_full=full,
+            full_at=self.full_at,
             dns=self.answered,
             dns_error=dns_error,
             observer=observed(self.observer, now_ns) if self.observer else None,

@@ -97,8 +97,11 @@ def heard_until(facts: Facts) -> Instant:
 
 
 def is_young(facts: Facts) -> bool:
-    """Whether the store came so lately, in place of another, that signs of life may still be on their way there."""
-    since = facts.store.since if facts.store else 0
+    """Whether the store came so lately, in place of another, that signs of life may still be on their way there.
+
+    So may they be where its disk was full until lately.
+    """
+    since = max(facts.store.since if facts.store else 0, 0 if facts.store_full else facts.full_at)
     return bool(since) and facts.now - since < SPEAKS_WITHIN
 
 
