@@ -79,7 +79,7 @@ def test_how_long_many_hosts_take_is_said_before(capsys: pytest.CaptureFixture[s
     assert "about 4 s and 105 MB; 100,000 hosts show the same" in capsys.readouterr().err
     command._check_size(Options(hosts=100_000), command.ONE)
     assert capsys.readouterr().err == ""
-    assert command.cost(Options(hosts=5_000_000, guards=PRODUCTION))[0] > 100
+    assert command.cost(Options(hosts=5_000_000, guards=PRODUCTION))[0] > 60
 
 
 def test_ctrl_c_ends_an_ablation_and_all_of_its_processes(tmp_path: Path) -> None:
@@ -101,7 +101,10 @@ def test_ctrl_c_ends_an_ablation_and_all_of_its_processes(tmp_path: Path) -> Non
         finally:
             process.kill()
     assert process.returncode == 130
-    assert not [pid for pid in workers if Path(f"/proc/{pid}").exists()]
+    limit = time.monotonic() + 20
+    while [pid for pid in workers if Path(f"/proc/{pid}").exists()]:  # killed with their parent, gone a moment later
+        assert time.monotonic() < limit
+        time.sleep(0.01)
 
 
 def children(pid: int) -> list[int]:
