@@ -195,7 +195,8 @@ def stuck_lines(found: Sequence[HostSeen]) -> list[str]:
         f" add a host, or  fencepost resume {each.host}"
         for each in stuck[:STUCK_NAMED]
     ]
-    return lines + ([f" … and {len(stuck) - STUCK_NAMED} more drained hosts"] if len(stuck) > STUCK_NAMED else [])
+    left = len(stuck) - STUCK_NAMED
+    return lines + ([f" … and {counted(left, 'drained host')} more"] if left > 0 else [])
 
 
 def instance_lines(found: Sequence[InstanceSeen], columns: int, region: Region, most: int | None = None) -> list[str]:
