@@ -16,6 +16,7 @@ from fencepost.core.capacity.fleet_store import Claim
 from fencepost.core.capacity.host import Host, HostMemory, Persist
 from fencepost.core.capacity.host_lease import HostLeases
 from fencepost.core.capacity.lease_calls import Due, Lease, Outdated, SendOrders
+from fencepost.core.capacity.lease_state import LeaseState
 from fencepost.core.capacity.messages import Answer
 from fencepost.core.capacity.rows import HostRow, ShardRow
 from fencepost.core.capacity.shard_owner import ShardOwner
@@ -49,6 +50,7 @@ real_answered, real_on, real_orderable = HostLeases.answered, HostLeases.on, Hos
 real_hosts_read, real_settle, real_lapse, real_silent = (
     HostLeases.hosts_read, HostLeases.settle, HostLeases.lapse, HostLeases.silent,
 )  # fmt: skip
+real_placing: Callable[[HostLeases], bool] = LeaseState.__dict__["placing"].fget
 real_order, real_answer, real_host_on = Host.order, Host.answer, Host.on
 
 # Tokens ---------------------------------------------------------------------------------------------------------------
@@ -210,9 +212,17 @@ def rows_win(row: Any, life: str, theirs: Any) -> Any:
     return structs.replace(row, reported=True) if row.held(life) and not row.reported else None
 
 
-def open_at_once(self: HostLeases, now: int) -> bool:
+def open_at_once(self: HostLeases) -> bool:
     """Placing begins before hosts have told what they hold."""
     return self.acting
+
+
+def opens_unread(self: HostLeases) -> bool:
+    """Placing begins once the wait is over, on the rows as last read."""
+    before, self.waited = self.waited, self.wait_over(NOW)
+    found = real_placing(self)
+    self.waited = before
+    return found
 
 
 STARTS, TWICE, HOLDER = "ended_stays_ended", "started_once", "single_holder"
@@ -308,10 +318,17 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "placing waits for reports",
-        ((HostLeases, "placing", open_at_once),),
+        ((HostLeases, "placing", property(open_at_once)),),
         shape(1, LAUNCH, WIPE, grants=2, time=1, placed=True),
         TWICE,
         13,
+    ),
+    Mutant(
+        "rows are read again after the wait",
+        ((HostLeases, "placing", property(opens_unread)),),
+        shape(1, LAUNCH, WIPE, grants=2, time=4, placed=True),
+        TWICE,
+        16,
     ),
     Mutant(
         "the host's set wins",

@@ -101,7 +101,7 @@ FEW: tuple[tuple[Any, ...], ...] = (
     (Fault.SILENT, 16_954),
     (Fault.UNKNOWN, 29_822),
     (Fault.WIPE, 31_653),
-    (Fault.RESTORE, 28_605),
+    (Fault.RESTORE, 28_426),
 )
 """One manager, the host held, time passing three times (or five, where it takes longer), one message under way."""
 MANY: tuple[tuple[Any, ...], ...] = (
@@ -119,7 +119,7 @@ MANY: tuple[tuple[Any, ...], ...] = (
     (Fault.SKEW, 60_085),
     (Fault.SILENT, 144_729),
     (Fault.UNKNOWN, 299_425),
-    (Fault.WIPE, 654_472),
+    (Fault.WIPE, 871_487),
 )
 """One manager, nothing owned yet, time passing for ever, one message under way: all states."""
 WIDE: tuple[tuple[Any, ...], ...] = (

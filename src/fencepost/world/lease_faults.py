@@ -8,7 +8,7 @@ from fencepost.core.capacity.host import Started
 from fencepost.core.capacity.token import NO_TOKEN
 from fencepost.world.lease_hosts import midway
 from fencepost.world.lease_minds import NOW
-from fencepost.world.leases import Fault, Rows, Shared, with_host
+from fencepost.world.leases import Fault, Rows, Shared, attempt, with_host
 from fencepost.world.model import Move
 
 
@@ -74,5 +74,8 @@ def store_faults(shared: Shared) -> Iterator[Move]:
             yield Move("the store is copied", None, copied, calm=False, event="copied")
         elif shared.copied != shared.rows:
             rows = structs.replace(shared.copied, life=life)
-            after = structs.replace(shared.spent(Fault.RESTORE), copied=None, rows=rows)
+            # Nor does a copy know what was made after it.
+            known = {attempt(number).id for number in range(1, rows.attempts + 1)}
+            over = shared.over & (shared.started | known)
+            after = structs.replace(shared.spent(Fault.RESTORE), copied=None, rows=rows, over=over)
             yield Move("the copy is put back", None, after, calm=False, event="put back")

@@ -86,7 +86,7 @@ def lean(decider: HostLeases) -> None:
     """
     decider.owner.beaten = decider.owner.since = decider.window = LONG_AGO
     decider.lapses = 0
-    if 0 < decider.settings.expect <= decider.hosts.size:
+    if decider.complete or decider.waited:
         decider.taken = LONG_AGO
     decider.ticked = max(decider.ticked, NOW - 2)
     hosts = decider.hosts

@@ -119,7 +119,7 @@ class HostLeases(LeaseState):
     def forget(self) -> Effect:
         """Nothing that was known of hosts counts any more."""
         self.hosts = LeaseColumns()
-        self.loaded = self.mass = False
+        self.loaded = self.asked = self.waited = self.mass = False
         self.lapses = 0
         return Forget()
 
@@ -171,6 +171,7 @@ class HostLeases(LeaseState):
         hosts, ids, known = self.hosts, event.facts.ids, self.hosts.size
         hosts.grow(event.size, now + max(self.settings.lease, self.owner.wait))
         hosts.take(event.facts)
+        self.waited = self.asked
         hosts.busy[ids[hosts.busy[ids] == Op.REREAD]] = Op.NONE
         if not self.loaded:
             # Since such a mark was written no order was sent but those that are dead when it runs out.
@@ -347,8 +348,13 @@ class HostLeases(LeaseState):
         if self.ticked != LONG_AGO and now - self.ticked > self.settings.renew:
             self.hosts.lengthen(now + self.settings.renew)
         self.ticked = now
-        effects = self.owner.beat(now, opened=self.placing(now), room=self.room)
-        return effects + self.lapse(now) if self.acting else effects
+        effects = self.owner.beat(now, opened=self.placing, room=self.room)
+        if not self.acting:
+            return effects
+        if not self.waited and not self.complete and self.wait_over(now):
+            self.asked = True
+            effects += (ReadHosts(),)
+        return effects + self.lapse(now)
 
     def lapse(self, now: Instant) -> tuple[Effect, ...]:
         """The hosts whose time is over, unless they are too many to be anything but our own fault."""

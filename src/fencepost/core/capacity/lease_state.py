@@ -14,7 +14,8 @@ from fencepost.core.instant import Duration, Instant
 class LeaseState:
     """The manager's whole state. It can be lost at any moment: whoever comes after waits, and then knows as much.
 
-    ``loaded``: the rows were read since the shard was taken, which was at ``taken``. ``ticked``: the last tick.
+    ``loaded``: the rows were read since the shard was taken, which was at ``taken``; ``waited``: and again after the
+    wait for hosts that no row tells of, as ``asked``. ``ticked``: the last tick.
     ``lapses`` is how many held leases lapsed since ``window``; ``mass``: too many would. ``room`` is for the shard's
     row, as its driver counts it.
     """
@@ -24,6 +25,7 @@ class LeaseState:
         self.owner = ShardOwner(settings)
         self.hosts = LeaseColumns()
         self.loaded = False
+        self.asked = self.waited = False
         self.taken: Instant = LONG_AGO
         self.ticked: Instant = LONG_AGO
         self.window: Instant = LONG_AGO
@@ -40,7 +42,7 @@ class LeaseState:
 
     def key(self) -> tuple[object, ...]:
         """What tells its state from another."""
-        own = (self.loaded, self.taken, self.ticked, self.window, self.lapses, self.mass)
+        own = (self.loaded, self.asked, self.waited, self.taken, self.ticked, self.window, self.lapses, self.mass)
         return (*own, *astuple(self.owner)[1:], *self.hosts.key())
 
     def aged(self, by: Duration, oldest: Instant) -> None:
@@ -56,15 +58,26 @@ class LeaseState:
         """Whether it may write and order: it owns the shard, knows its rows, and the store is there."""
         return self.owner.acting and self.loaded
 
-    def placing(self, now: Instant) -> bool:
+    @property
+    def complete(self) -> bool:
+        """Whether the rows know as many hosts as the configuration names."""
+        return 0 < self.settings.expect <= self.hosts.size
+
+    def wait_over(self, now: Instant) -> bool:
+        """Whether hosts that no row tells of have had the time that they have to make themselves known."""
+        return now - self.taken >= max(self.settings.lease, self.owner.wait)
+
+    @property
+    def placing(self) -> bool:
         """Whether each of the shard's hosts has told its set, or lapsed, in this life of the store.
 
         Hosts that a lost store no longer knows may still come: they have the whole wait for it, unless the
-        configuration names all that there are.
+        configuration names all that there are. The rows are read once more when it is over: a manager that slept, or a
+        read that took long, would else place anew what a host runs that has long made itself known.
         """
         hosts, row = self.hosts, self.owner.row
         if not self.acting or (row is not None and row.open == self.owner.life):
             return self.acting
-        waited = now - self.taken >= max(self.settings.lease, self.owner.wait) or 0 < self.settings.expect <= hosts.size
+        waited = self.complete or self.waited
         told = (hosts.lease == Lease.LAPSED) | ((hosts.lease == Lease.HELD) & hosts.reported)
         return waited and bool(told.all())
