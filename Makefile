@@ -35,9 +35,9 @@ $(VENV)/peers.stamp: requirements/peers.txt $(VENV)/run.stamp
 packages:
 	@./tests/debian-packages
 
-# Three workers for two cores, since many tests wait; a file's tests stay together, in the order of tests/conftest.py.
+# Four workers for two cores, since many tests wait; a file's tests stay together, in the order of tests/conftest.py.
 test: $(VENV)/test.stamp $(VENV)/peers.stamp packages lint
-	@$(BIN)/python -m pytest -m "not soak" -n 3 --dist loadfile --no-loadscope-reorder $(if $(ARGS),$(ARGS),tests)
+	@$(BIN)/python -m pytest -m "not soak" -n 4 --dist loadfile --no-loadscope-reorder $(if $(ARGS),$(ARGS),tests)
 
 soak: $(VENV)/test.stamp $(VENV)/peers.stamp packages
 	@FENCEPOST_HYPOTHESIS=random $(BIN)/python -m pytest -m soak $(if $(ARGS),$(ARGS),tests)

@@ -20,14 +20,16 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 LONGEST = (
     "system/test_kills.py",
-    "system/test_bad_providers.py",
+    "simulator/test_walks.py",
     "system/test_sample_fleet.py",
+    "promises/test_explorer.py",
+    "system/test_bad_providers.py",
+    "simulator/test_fleet_collapse.py",
     "contracts/test_dns_faults.py",
     "system/test_heals.py",
-    "promises/test_leases.py",
-    "simulator/test_walks.py",
 )
-"""Files of a minute or so. A file's tests stay with one worker: begun last, one of these would run alone at the end."""
+"""Files of a minute or so, those that wait beside those that compute. A file's tests stay with one worker: begun last, one
+of these would run alone at the end."""
 WAITING = ("contracts", "system")
 """Folders whose tests start servers or a region and mostly wait for them. All others mostly compute."""
 

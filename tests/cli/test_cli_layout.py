@@ -177,9 +177,9 @@ def test_an_epoch_is_said_once() -> None:
     def said(text: str) -> str:
         return what(HistoryRow("enacted", "api", "enactor/b", text, 1), "api")
 
-    assert said("1 (epoch 9) -> 2 (epoch 9) in 3 ms") == "1 -> 2 (epoch 9) in 3 ms"
-    assert said("1 (epoch 8) -> 2 (epoch 9) in 3 ms") == "1 (epoch 8) -> 2 (epoch 9) in 3 ms"
-    assert said("1 -> 2 in 3 ms") == "1 -> 2 in 3 ms"
+    assert said("1 (epoch 9) -> 2 (epoch 9) in 3 ms") == "wrote gen 2 (epoch 9), over gen 1, in 3 ms"
+    assert said("1 (epoch 8) -> 2 (epoch 9) in 3 ms") == "wrote gen 2 (epoch 9), over gen 1 (epoch 8), in 3 ms"
+    assert said("1 -> 2 in 3 ms") == "wrote gen 2, over gen 1, in 3 ms"
 
 
 def test_an_event_is_one_line_where_no_terminal_is(capsys: pytest.CaptureFixture[str]) -> None:

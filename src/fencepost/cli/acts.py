@@ -45,6 +45,6 @@ def write(text: str) -> str:
     found = WRITE.fullmatch(text)
     if found is None:
         return ""
-    before, _, after, epoch, took = found.groups()
-    over = "the first" if before == "-" else f"over gen {before}"
+    before, older, after, epoch, took = found.groups()
+    over = "the first" if before == "-" else f"over gen {before}{older if older != epoch else ''}"
     return f"wrote gen {after}{epoch}, {over}, in {took}"
