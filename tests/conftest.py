@@ -28,8 +28,8 @@ LONGEST = (
     "contracts/test_dns_faults.py",
     "system/test_heals.py",
 )
-"""Files of a minute or so, those that wait beside those that compute. A file's tests stay with one worker: begun last, one
-of these would run alone at the end."""
+"""Files of a minute or so, those that wait beside those that compute. A file's tests stay with one worker: begun last,
+one of these would run alone at the end."""
 WAITING = ("contracts", "system")
 """Folders whose tests start servers or a region and mostly wait for them. All others mostly compute."""
 
