@@ -54,14 +54,16 @@ def test_a_reload_refuses_another_domain_and_says_so_until_the_file_is_put_back(
         told = json.loads(region.fencepost("reload", "--json", ok=(1,)))["error"]
         assert "dns.domain: example.test -> example.net" in told["what"]
         assert "nothing to preview" in json.loads(region.fencepost("plan", "--json", ok=(1,)))["error"]["what"]
-        problems = decode(region.fencepost("status", "--json", ok=(1,)).encode()).problems
-        assert [each.id for each in problems] == ["config-rejected"]
+        region.until(lambda: problems(region) == ["config-rejected"], 10, "status says so, too")
     finally:
         region.config.write_text(good)
-    region.until(
-        lambda: not decode(region.fencepost("status", "--json", ok=(0, 1)).encode()).problems, 10, "no refusal stands"
-    )
+    region.until(lambda: not problems(region), 10, "no refusal stands")
     assert region.addresses(API)
+
+
+def problems(region: RunningRegion) -> list[str]:
+    """What `status` says is wrong."""
+    return [each.id for each in decode(region.fencepost("status", "--json", ok=(0, 1)).encode()).problems]
 
 
 def test_a_lost_store_and_a_killed_api_are_told_without_alarm(region: RunningRegion) -> None:
@@ -73,7 +75,7 @@ def test_a_lost_store_and_a_killed_api_are_told_without_alarm(region: RunningReg
         if not path.name.endswith(".lock"):
             path.unlink()
     region.until(lambda: store.exists() and region.converged(), 15, "a new store, adopted")
-    ids = [each.id for each in decode(region.fencepost("status", "--json", ok=(0, 1)).encode()).problems]
+    ids = problems(region)
     assert "role-silent" not in ids
     assert "region-down" not in ids
     pid = region.signal("api", 9)
