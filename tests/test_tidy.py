@@ -277,3 +277,10 @@ def test_the_tree_is_the_import_order() -> None:
     command = [str(Path(sys.executable).parent / "lint-imports"), "--no-cache"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("name", sorted({path.stem for path in (ROOT / "bench").glob("[a-z]*.py")} - {"octodns_run"}))
+def test_a_benchmark_still_loads(name: str) -> None:
+    """They are run by hand, now and then: what they take from tests may have moved. (One runs under octoDNS's Python.)"""
+    done = subprocess.run([sys.executable, "-c", f"import bench.{name}"], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
