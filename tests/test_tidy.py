@@ -281,6 +281,6 @@ def test_the_tree_is_the_import_order() -> None:
 
 @pytest.mark.parametrize("name", sorted({path.stem for path in (ROOT / "bench").glob("[a-z]*.py")} - {"octodns_run"}))
 def test_a_benchmark_still_loads(name: str) -> None:
-    """They are run by hand, now and then: what they take from tests may have moved. (One runs under octoDNS's Python.)"""
+    """They are run by hand, now and then: what they take from tests may move. (One is for octoDNS's Python.)"""
     done = subprocess.run([sys.executable, "-c", f"import bench.{name}"], cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
