@@ -163,8 +163,15 @@ class RunningRegion:
 
     def pid(self, role: str) -> int:
         """A role's process id, waited for if it is being started again."""
-        self.until(lambda: self.processes()[role]["pid"] is not None, 10, f"{role} runs")
-        return int(self.processes()[role]["pid"])
+        found: list[int] = []
+
+        def runs() -> bool:
+            pid = self.processes()[role]["pid"]
+            found.extend([] if pid is None else [pid])
+            return pid is not None
+
+        self.until(runs, 10, f"{role} runs")
+        return found[0]
 
     def signal(self, role: str, number: int) -> int:
         """Send a role a signal; its pid. None is stopped inside a write to the store: that would stop all writers."""
