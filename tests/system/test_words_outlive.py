@@ -94,6 +94,7 @@ def test_drain_keep_and_pause_outlive_the_store_and_resumes_stay(tmp_path: Path)
         region.until(lambda: taken_up(region, DRAINED, "c", {DRAINED, KEPT}), 10, "they are heeded")
         region.until(lambda: region.converged(), 10, "the new store's plan is enacted")
         assert DRAINED not in region.addresses(API)
+        region.until(lambda: set(standing(region)) == words, 10, "status shows them")
         after = standing(region)
         assert {name: each["until"] for name, each in after.items()} == {
             name: each["until"] for name, each in before.items()
@@ -111,7 +112,7 @@ def test_drain_keep_and_pause_outlive_the_store_and_resumes_stay(tmp_path: Path)
         region.until(lambda: identity_or_none(region) not in ("", second), 10, "a third store is made")
         region.until(lambda: all_keep(region, words), 10, "put back by enactors that find it at their start")
         region.until(lambda: taken_up(region, DRAINED, "c", {DRAINED}), 10, "they are heeded")
-        assert set(standing(region)) == words
+        region.until(lambda: set(standing(region)) == words, 10, "status shows them")
         assert DRAINED not in region.addresses(API)
 
 
