@@ -199,7 +199,8 @@ def test_plan_previews_exactly_what_a_reload_then_does(region: RunningRegion) ->
     assert {name: sorted(standing(region, name)) for name in (API, WWW)} == promised
     region.config.write_text(good)
     region.fencepost("reload")
-    assert "waits: " in region.fencepost("plan"), "what comes back is new: it has to show that it is ready"
+    new = "what comes back is new: it has to show that it is ready"
+    region.until(lambda: "waits: " in region.fencepost("plan"), 10, new)
     assert "127.0.1.2" not in standing(region, API)
 
 
