@@ -13,14 +13,13 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
 import dns.message
 import dns.query
 import dns.rdatatype
-from called import warm
 from free_ports import free_port
 from grounds import PROVIDERS, STORES, TEMPLATE, place_secrets
 from patience import patient
@@ -135,7 +134,7 @@ class RunningRegion:
         """
         if words[0] in LOOKS:
             time.sleep(max(0.0, self.changed_at + LOOKS_AFTER_S - time.monotonic()))
-        done = warm().call([*words, "--config", str(self.config)], self.folder, os.environ, timeout)
+        done = self._run([*words, "--config", str(self.config)], timeout)
         if words[0] not in LOOKS:
             self.changed_at = time.monotonic()
         assert done.returncode in ok, (
@@ -143,9 +142,20 @@ class RunningRegion:
         )
         return done.stdout
 
+    def _run(self, words: Sequence[str], timeout: float) -> "subprocess.CompletedProcess[str]":
+        return subprocess.run(
+            [str(FENCEPOST), *words],
+            cwd=self.folder,
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+            stdin=subprocess.DEVNULL,
+            check=False,
+        )
+
     def fencepost_alone(self, *words: str, timeout: float = 60.0) -> str:
         """Run a command that names its files itself; its stdout."""
-        done = warm().call(words, self.folder, os.environ, timeout)
+        done = self._run(words, timeout)
         assert done.returncode == 0, (
             f"fencepost {' '.join(words)}: exit {done.returncode}\n{done.stdout}\n{done.stderr}"
         )
