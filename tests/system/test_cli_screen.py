@@ -28,9 +28,13 @@ def test_the_panel_survives_another_size_and_a_kill_and_gives_the_terminal_back(
         typed.until(" is down)")
         fcntl.ioctl(typed.ours, termios.TIOCSWINSZ, struct.pack("4H", 40, 60, 0, 0))
         typed.until(CLEAR)
-        drawn = typed.until("dev wipe") + typed.until("dev wipe")
+        typed.until("dev wipe")
+        for _ in range(10):  # one that was being drawn may still have the old width
+            drawn = typed.until("dev wipe")
+            if "WRITTEN BY" not in drawn:
+                break
         assert f"kill {found[1]} " not in drawn
-        assert "WRITTEN BY" not in drawn.rpartition("ENDPOINT")[2], "it doesn't fit any more"
+        assert "WRITTEN BY" not in drawn, "it doesn't fit any more"
         assert all(len(re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", row)) <= 60 for row in drawn.split("\r\n"))
         typed.type("\x03")
         code, shown = typed.ended(20)
