@@ -179,8 +179,9 @@ def test_a_waiter_is_told_after_the_listening_connection_was_lost() -> None:
 def test_a_waiter_is_told_in_a_process_with_more_files_than_select_can_take() -> None:
     """A checker of a thousand targets has descriptors above 1,023, and select(2) takes none of them."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (min(max(soft, 4096), hard), hard))
     with postgresql() as server, contextlib.ExitStack() as files:
+        files.callback(resource.setrlimit, resource.RLIMIT_NOFILE, (soft, hard))
+        resource.setrlimit(resource.RLIMIT_NOFILE, (min(max(soft, 4096), hard), hard))
         database = server.database()
 
         async def go() -> None:
@@ -196,4 +197,3 @@ def test_a_waiter_is_told_in_a_process_with_more_files_than_select_can_take() ->
             await other.close()
 
         asyncio.run(go())
-    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
