@@ -7,10 +7,12 @@ It prints, for each server, answers per second at full load,
 answers per CPU second of the server's process, and latencies at half of our full load, at the same rate for each.
 CPU seconds are read from /proc, so that a busy machine changes them little.
 
-At half load an answer takes some 0.04 ms, and one in a hundred waits for a core: the p99 is made of ten or twenty
-waits of 1 to 4 ms in 4 s. So two things are seen to. dnsperf writes each latency into a file: read by this process from
-a pipe, they kept it busy on the very cores that are measured, and a server waited for one a fifth of the time. And the
-servers are asked in turns, all answers of all turns counted, so that what else the machine does meets them alike.
+At half load an answer takes some 0.03 ms, and one in a hundred waits for a core: left to themselves on two cores, the
+p99 is made of ten or twenty waits of 1 to 4 ms in 4 s, of dnsperf's threads as much as of the server. So three things
+are seen to. dnsperf has one core and the server another, ahead of whatever else wants it (as far as this user may ask
+for that; at full load dnsperf takes more than one, so there nothing is tied). dnsperf writes each latency into a file:
+read by this process from a pipe, they kept it busy on the very cores that are measured. And the servers are asked in
+turns, all answers of all turns counted, so that what else the machine does meets them alike.
 """
 
 import asyncio
@@ -26,7 +28,7 @@ import sys
 import tempfile
 import time
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import dns.tsig
@@ -43,6 +45,10 @@ NAMES = 100
 SECRET = "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="
 SECONDS = 4
 TURNS = 5
+CORES = sorted(os.sched_getaffinity(0))
+FIRST = ["chrt", "--rr", "10"] if os.geteuid() == 0 else []
+OF_SERVER = (*FIRST, "taskset", "--cpu-list", str(CORES[-1]))
+OF_GENERATOR = ("taskset", "--cpu-list", str(CORES[0]))
 MANY = 160  # endpoints in one update: what dnspython packs into 64 KiB
 
 
@@ -130,8 +136,8 @@ def serve_dnslib(port: int) -> None:
 
 
 @contextlib.contextmanager
-def process(kind: str, path: Path, port: int) -> Iterator[int]:
-    """A server as a process of its own; gives its id."""
+def process(kind: str, path: Path, port: int, under: Sequence[str] = ()) -> Iterator[int]:
+    """A server as a process of its own, under a command that says where it runs; gives its id."""
     if kind == "knot":
         (path / "example.zone").write_text(zone_text(NAMES))
         (path / "knot.conf").write_text(
@@ -140,11 +146,11 @@ def process(kind: str, path: Path, port: int) -> Iterator[int]:
             f"zone:\n  - domain: {DOMAIN}\n    file: {path}/example.zone\n    storage: {path}\n"
         )
         command = ["/usr/sbin/knotd", "-c", str(path / "knot.conf")]
-        found = subprocess.Popen(command, stdout=subprocess.DEVNULL, text=True)
+        found = subprocess.Popen([*under, *command], stdout=subprocess.DEVNULL, text=True)
         time.sleep(1.5)
     else:
         found = subprocess.Popen(
-            [sys.executable, "-m", "bench.dns_answers", "serve", kind, str(path), str(port)],
+            [*under, sys.executable, "-m", "bench.dns_answers", "serve", kind, str(path), str(port)],
             stdout=subprocess.PIPE,
             text=True,
         )
@@ -163,15 +169,12 @@ def cpu_seconds(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def dnsperf(port: int, queries: Path, *more: str) -> tuple[float, float, str]:
+def dnsperf(port: int, queries: Path, *more: str, under: Sequence[str] = ()) -> tuple[float, float, str]:
     """Answers a second, share lost in percent, and the whole output, which lies beside the queries meanwhile."""
     path = queries.with_suffix(".out")
     with path.open("w") as file:
-        subprocess.run(
-            ["dnsperf", "-s", HERE, "-p", str(port), "-d", str(queries), "-l", str(SECONDS), "-c", "8", *more],
-            stdout=file,
-            check=True,
-        )
+        wanted = ["-s", HERE, "-p", str(port), "-d", str(queries), "-l", str(SECONDS), "-c", "8", *more]
+        subprocess.run([*under, "dnsperf", *wanted], stdout=file, check=True)
     out = path.read_text()
     rate = re.search(r"Queries per second:\s+([\d.]+)", out)
     lost = re.search(r"Queries lost:\s+\d+ \(([\d.]+)%\)", out)
@@ -181,7 +184,7 @@ def dnsperf(port: int, queries: Path, *more: str) -> tuple[float, float, str]:
 
 def latencies(port: int, queries: Path, rate: float) -> list[float]:
     """The latency of each answer in ms at a steady rate, in order of size."""
-    _, _, out = dnsperf(port, queries, "-v", "-Q", str(int(rate)))
+    _, _, out = dnsperf(port, queries, "-v", "-Q", str(int(rate)), under=OF_GENERATOR)
     seen = sorted(float(found) * 1000 for found in re.findall(r"^> NOERROR \S+ \S+ ([\d.]+)", out, re.MULTILINE))
     assert seen, out
     return seen
@@ -205,7 +208,7 @@ def half_load(kinds: list[str], path: Path, queries: Path, rate: float) -> dict[
     with contextlib.ExitStack() as stack:
         ports = {kind: free_port() for kind in kinds}
         for kind in kinds:
-            stack.enter_context(process(kind, path / kind, ports[kind]))
+            stack.enter_context(process(kind, path / kind, ports[kind], OF_SERVER))
         for _ in range(TURNS):
             for kind in kinds:
                 turns[kind].append(latencies(ports[kind], queries, rate))

@@ -6,7 +6,7 @@ the lock was given. The number it gives its rows is drawn under that lock, which
 so numbers become visible in their order, and who has read up to one misses nothing below it. The price: commits follow
 each other, as fast as the server's disk; a thousand rows in one cost little more than one.
 
-All rows of a kind may be many: reading those may take longer than other calls.
+All rows of a kind may be many: reading those may take longer than other calls, and they can be had a page at a time.
 """
 
 import asyncio
@@ -99,6 +99,17 @@ class PostgresqlFleetStore:
                 most_s = EVERY_ROW_S if since <= 0 else None
                 seen = database.read(lambda session: changed(session, kind, shard, since), most_s=most_s)
             life, snapshot, found = seen
+            return Page(life, snapshot, database.checked(lambda: tuple(versioned(kind, *each) for each in found)))
+
+        return await self._run(work)
+
+    async def some_rows(self, kind: Kind, shard: int | None, after: str, most: int) -> Page:
+        """The first ``most`` rows of a kind (of a shard) with a key after this one, as they are now."""
+
+        def work() -> Page:
+            database = self._database
+            read = database.read(lambda session: some(session, kind, shard, after, most), most_s=EVERY_ROW_S)
+            life, snapshot, found = read
             return Page(life, snapshot, database.checked(lambda: tuple(versioned(kind, *each) for each in found)))
 
         return await self._run(work)
@@ -196,16 +207,32 @@ def changed(session: Session, kind: Kind, shard: int | None, since: int) -> tupl
     All are put in order here: asked for in order, the server would fetch them one by one in that of its index.
     """
     life, snapshot = clock(session)
-    which = "SELECT key, revision, body FROM fleet_row WHERE kind = %(kind)s"
-    if shard is not None and kind in SHARDED:
-        own = own_row(session, shard)
-        if own is None:
-            return life, snapshot, ()
-        which += " AND " + SHARD_IS.format_map(shard_values(own)).replace("%", "%%")
+    which = of_shard(session, kind, shard)
+    if which is None:
+        return life, snapshot, ()
     if since > 0:
         later = session.rows(f"{which} AND revision > %(since)s ORDER BY key", {"kind": kind, "since": since})
         return life, snapshot, later
     return life, snapshot, sorted(session.rows(which, {"kind": kind}))
+
+
+def some(session: Session, kind: Kind, shard: int | None, after: str, most: int) -> tuple[str, int, Sequence[Stored]]:
+    """Life, snapshot and rows in the order of their keys, from after one on."""
+    life, snapshot = clock(session)
+    which = of_shard(session, kind, shard)
+    if which is None:
+        return life, snapshot, ()
+    asked = {"kind": kind, "after": after, "most": most}
+    return life, snapshot, session.rows(f"{which} AND key > %(after)s ORDER BY key LIMIT %(most)s", asked)
+
+
+def of_shard(session: Session, kind: Kind, shard: int | None) -> str | None:
+    """SQL that selects a kind's rows of a shard, or all where it makes no difference; None if nobody has it yet."""
+    which = "SELECT key, revision, body FROM fleet_row WHERE kind = %(kind)s"
+    if shard is None or kind not in SHARDED:
+        return which
+    own = own_row(session, shard)
+    return f"{which} AND " + SHARD_IS.format_map(shard_values(own)).replace("%", "%%") if own is not None else None
 
 
 def proof(session: Session, shard: int, places: Sequence[Place]) -> Proof:
