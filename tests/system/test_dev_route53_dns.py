@@ -1,8 +1,11 @@
 """What the Route 53 stand-in answers over DNS for its zones."""
 
+import asyncio
 import random
+import socket
 from collections import Counter
 from collections.abc import Iterator
+from typing import Any
 
 import dns.flags
 import dns.message
@@ -13,7 +16,9 @@ import dns.resolver
 import pytest
 from route53_asked import DOMAIN, Asked, asked, record
 
+from fencepost.dev.route53.account import Account
 from fencepost.dev.route53.answers import answer
+from fencepost.dev.route53.name_server import NameServer
 
 
 @pytest.fixture(scope="module")
@@ -163,3 +168,26 @@ def test_up_to_eight_multivalue_sets_are_answered(zone: Asked) -> None:
     found = drawn(zone, "mv")
     assert {len(answers) for answers in found} == {8}
     assert {each for answers in found for each in answers} == {f"mv A 192.0.2.{n}" for n in range(1, 11)}
+
+
+def test_a_port_that_is_free_for_tcp_alone_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever asked for any port was told that it is in use, once in some thousand starts. A named one is in use."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as held:
+        held.bind(("127.0.0.1", 0))
+        taken = held.getsockname()[1]
+        listen, wanted = asyncio.start_server, [taken, taken, 0]
+
+        async def first_there(connected: Any, host: str, port: int) -> asyncio.Server:
+            return await listen(connected, host, port or wanted.pop(0))
+
+        async def work() -> None:
+            server = NameServer(Account())
+            with pytest.raises(OSError, match="in use"):
+                await server.start("127.0.0.1", taken)
+            monkeypatch.setattr(asyncio, "start_server", first_there)
+            await server.start("127.0.0.1", 0)
+            assert server.port != taken
+            assert not wanted
+            await server.stop()
+
+        asyncio.run(work())

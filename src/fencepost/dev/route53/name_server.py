@@ -1,11 +1,15 @@
 """DNS over UDP and TCP on one address, in front of `answers`."""
 
 import asyncio
+import errno
 import random
 import struct
 
 from fencepost.dev.route53.account import Account
 from fencepost.dev.route53.answers import answer
+
+PORT_TRIES = 20
+"""A port that is free for TCP may be somebody's for UDP."""
 
 
 class NameServer(asyncio.DatagramProtocol):
@@ -20,7 +24,16 @@ class NameServer(asyncio.DatagramProtocol):
         self.port = 0
 
     async def start(self, host: str, port: int) -> None:
-        """Listen on both; port 0 is any free one. Raises OSError."""
+        """Listen on both; port 0 is any that is free for both. Raises OSError."""
+        for tries_left in reversed(range(PORT_TRIES)):
+            try:
+                await self._listen(host, port)
+                return
+            except OSError as error:
+                if port or error.errno != errno.EADDRINUSE or not tries_left:
+                    raise
+
+    async def _listen(self, host: str, port: int) -> None:
         self._tcp = await asyncio.start_server(self._connected, host, port)
         self.port = self._tcp.sockets[0].getsockname()[1]
         loop = asyncio.get_running_loop()
