@@ -186,13 +186,17 @@ CTRL_C, CTRL_D = "\x03", "\x04"
 def test_one_ctrl_c_at_a_question_ends_the_command(
     region: RunningRegion, words: tuple[str, ...], question: str
 ) -> None:
-    """An event loop takes the first for a wish to cancel what waits at the terminal and can't hear it."""
+    """An event loop takes the first for a wish to cancel what waits at the terminal and can't hear it.
+
+    Linux' terminal sends the signal first, then drops what waits to be shown, then shows ^C (``isig`` in n_tty.c): a
+    command that is quick on another core may have finished the line before, or in vain.
+    """
     with Typed(region.folder, *words, "--config", str(region.config)) as typed:
         typed.until(question)
         typed.type(CTRL_C)
         code, shown = typed.ended()
     assert code == 130
-    assert shown == "^C\r\n", "the question's line is finished, and nothing follows"
+    assert shown in ("^C\r\n", "\r\n^C", "^C"), "the question's line is finished, and nothing follows"
     assert not reasons(region)
 
 
