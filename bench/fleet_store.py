@@ -32,6 +32,7 @@ from fencepost.core.capacity.fleet_store import Change, Claim, Versioned
 from fencepost.core.capacity.messages import Instance, InstanceSet
 from fencepost.core.capacity.rows import CheckpointRow, HostRow, ShardRow
 from fencepost.ports.fleet import FleetStorePort
+from fencepost.roles.fleet.paging import pages
 
 HOSTS = 1_000_000
 SHARDS = 4
@@ -97,12 +98,13 @@ async def filled(store: FleetStorePort, what: str, life: str) -> None:
 
 
 async def taken_over(store: FleetStorePort, what: str) -> list[Versioned]:
-    """Read a shard, twice: as found, and once more with its pages at hand; the rows."""
+    """Read a shard as managers do, twice: as found, and once more with what it lies in at hand; the rows."""
     found: list[Versioned] = []
     for how in ("", ", again"):
         found.clear()
         start, cpu = time.perf_counter(), time.process_time()
-        found.extend((await store.rows("host", 1)).rows)
+        async for page in pages(store, "host", 1):
+            found.extend(page.rows)
         took, cpu = time.perf_counter() - start, time.process_time() - cpu
         words = f"{len(found):,} of {HOSTS:,} hosts (CPU {cpu:.1f} s)"
         tell(f"{what}: a shard read at take-over{how}", took, "s", words)

@@ -9,7 +9,7 @@ from dynamodb import AWS_REGION, aws_environment, emulator
 from fleet_agreement import Operation, agree, operations
 from fleet_store import FleetStoreContract, Make
 from fleet_waiting import FleetWaitingContract
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 
 from fencepost.adapters.store_dynamodb.fleet import DynamoDbFleetStore
 
@@ -42,16 +42,20 @@ class TestDynamoDb(FleetStoreContract, FleetWaitingContract):
         return lambda: DynamoDbFleetStore.open(table, AWS_REGION, create=True)
 
 
-@settings(max_examples=3, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(run=operations)
-def test_any_run_of_commits_ends_the_same_as_on_the_reference(run: list[Operation]) -> None:
+@pytest.mark.parametrize("examples", [3, pytest.param(100, marks=[pytest.mark.soak, pytest.mark.timeout(1800)])])
+def test_any_run_of_commits_ends_the_same_as_on_the_reference(examples: int) -> None:
     """Transactions, log and clock come to the same as the reference's one table."""
 
-    async def go() -> None:
-        store = DynamoDbFleetStore.open(f"fleet-{next(_tables)}", AWS_REGION, create=True)
-        try:
-            await agree(store, run)
-        finally:
-            await store.close()
+    @settings(max_examples=examples, deadline=None)
+    @given(run=operations)
+    def runs(run: list[Operation]) -> None:
+        async def go() -> None:
+            store = DynamoDbFleetStore.open(f"fleet-{next(_tables)}", AWS_REGION, create=True)
+            try:
+                await agree(store, run)
+            finally:
+                await store.close()
 
-    asyncio.run(go())
+        asyncio.run(go())
+
+    runs()

@@ -43,10 +43,11 @@ class TestPostgresql(FleetStoreContract, FleetWaitingContract):
         return lambda: PostgresqlFleetStore.open(dsn, create=True)
 
 
-def test_any_run_of_commits_ends_the_same_as_on_the_reference(server: Server) -> None:
+@pytest.mark.parametrize("examples", [12, pytest.param(500, marks=[pytest.mark.soak, pytest.mark.timeout(1800)])])
+def test_any_run_of_commits_ends_the_same_as_on_the_reference(server: Server, examples: int) -> None:
     """What is proven of the reference's rows holds for the database only if the two never differ."""
 
-    @settings(max_examples=12, deadline=None)
+    @settings(max_examples=examples, deadline=None)
     @given(run=operations)
     def runs(run: list[Operation]) -> None:
         async def go() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from dynamodb import AWS_REGION, aws_environment, emulator
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from put_back import PutBackContract
 from store import Make, StoreContract, plan, published, row
@@ -114,11 +114,16 @@ async def agree(store: DynamoDbStore, operations: Sequence[tuple[Any, ...]]) -> 
     assert await everything(store, heads) == await everything(reference, heads), "once more, with old rows moved"
 
 
-@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(operations=st.lists(_operation, min_size=5, max_size=40))
-def test_any_run_of_operations_ends_the_same_as_on_the_reference(operations: list[tuple[Any, ...]]) -> None:
+@pytest.mark.parametrize("examples", [10, pytest.param(200, marks=[pytest.mark.soak, pytest.mark.timeout(1800)])])
+def test_any_run_of_operations_ends_the_same_as_on_the_reference(examples: int) -> None:
     """What the explorer proves of the reference's plans and rows holds here only if the two never differ."""
-    on_stores(1, lambda store: agree(store, operations))
+
+    @settings(max_examples=examples, deadline=None)
+    @given(operations=st.lists(_operation, min_size=5, max_size=40))
+    def runs(operations: list[tuple[Any, ...]]) -> None:
+        on_stores(1, lambda store: agree(store, operations))
+
+    runs()
 
 
 def test_of_writers_in_processes_of_their_own_one_wins_each_time() -> None:

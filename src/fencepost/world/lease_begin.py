@@ -53,7 +53,7 @@ def placed(slots: tuple[Slot, ...], shared: Shared) -> World:
     rows = lease_placing.place(slots[0], shared.rows, row).effect.rows
     if rows is None:
         raise TypeError("what is placed is written")
-    slot, effect = lease_moves.perform_read(slots[0], rows)
+    slot, effect = lease_moves.perform_read(slots[0], rows, waited=False)
     read = lease_acts.applied(structs.replace(shared, rows=rows, copied=rows if again else None), effect)
     if read is None:
         raise TypeError("rows can be read at any time")

@@ -109,7 +109,7 @@ def managing(slot: Slot, store: Store, shape: Shape) -> Iterator[Act]:
         yield Act("notices the time", *tell(slot, NOTHING, "tick", Tick))
     news = slot.host != store.rows.host or leases.owner.life != store.rows.name
     if news and leases.acting and not any(each.call == "read hosts" for each in slot.pending):
-        yield Act("looks at rows", *perform_read(slot, store.rows))
+        yield Act("looks at rows", *perform_read(slot, store.rows, waited=False))
     yield from placing(slot, store.rows)
 
 
@@ -131,8 +131,8 @@ def tell(slot: Slot, effect: Effect, news: Hashable, event: Callable[[], Event])
                     slot, effect = shard_written(slot, effect, row)
                 else:
                     slot = begun(slot, Pending("write shard", row))
-            case ReadHosts():
-                slot = begun(slot, Pending("read hosts"))
+            case ReadHosts(waited=waited):
+                slot = reading(slot, waited=waited)
             case Write():
                 numbers = tuple(int(getattr(each, name)[0]) for name in NEEDED.get(each.op, ()))
                 slot = begun(slot, Pending(each.op.name, numbers=numbers))
@@ -167,6 +167,13 @@ def went_away(slot: Slot, effect: Effect, op: Op) -> Done:
 def begun(slot: Slot, pending: Pending) -> Slot:
     """The slot with one more call under way; the same one again is one."""
     return slot._replace(pending=tuple(sorted({*slot.pending, pending}, key=written_out)))
+
+
+def reading(slot: Slot, *, waited: bool) -> Slot:
+    """The slot that reads the hosts' rows: here as they are when it is answered, so two readings are one."""
+    waited = waited or Pending("read hosts", numbers=(1,)) in slot.pending
+    others = tuple(each for each in slot.pending if each.call != "read hosts")
+    return begun(slot._replace(pending=others), Pending("read hosts", numbers=(1,) if waited else ()))
 
 
 def known(slot: Slot) -> HostRow:
@@ -238,7 +245,7 @@ def perform(slot: Slot, store: Store, pending: Pending, shape: Shape) -> Iterato
         case "write shard":
             yield from perform_shard(slot, store, pending)
         case "read hosts":
-            yield Act("reads the hosts' rows", *perform_read(slot, rows))
+            yield Act("reads the hosts' rows", *perform_read(slot, rows, waited=bool(pending.numbers)))
         case "PROVE":
             yield Act("reads a proof", *perform_proof(slot, rows))
         case _:
@@ -273,12 +280,13 @@ def perform_proof(slot: Slot, rows: Rows) -> Done:
     return tell(slot, Effect(event="proven"), news, lambda: Proven(rows.name, shard, facts(row, life)))
 
 
-def perform_read(slot: Slot, rows: Rows) -> Done:
+def perform_read(slot: Slot, rows: Rows, *, waited: bool) -> Done:
     """The host's row is read."""
     slot = slot._replace(host=rows.host or slot.host)
     row, life = slot.host, slot.decider.owner.life
     size = int(row is not None)
-    return tell(slot, NOTHING, ("read", rows.name, row), lambda: HostsRead(rows.name, size, facts(row, life)))
+    news = ("read", rows.name, row, waited)
+    return tell(slot, NOTHING, news, lambda: HostsRead(rows.name, size, facts(row, life), waited))
 
 
 def composed(slot: Slot, pending: Pending) -> HostRow | None:

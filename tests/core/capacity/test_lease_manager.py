@@ -118,8 +118,9 @@ class Replay:
                 case WriteShard(row=row):
                     self.shard = row
                     self.carry_out(self.manager.on(ShardWritten(row), self.now))
-                case ReadHosts():
-                    self.carry_out(self.manager.on(HostsRead("life", len(self.rows.ids), self.rows), self.now))
+                case ReadHosts(waited=waited):
+                    read = HostsRead("life", len(self.rows.ids), self.rows, waited)
+                    self.carry_out(self.manager.on(read, self.now))
                 case Prove(ids=ids):
                     seen = Proven("life", self.shard, lease_facts.of(self.rows, ids))
                     self.carry_out(self.manager.on(seen, self.now))

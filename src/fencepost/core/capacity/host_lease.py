@@ -119,7 +119,7 @@ class HostLeases(LeaseState):
     def forget(self) -> Effect:
         """Nothing that was known of hosts counts any more."""
         self.hosts = LeaseColumns()
-        self.loaded = self.asked = self.waited = self.mass = False
+        self.loaded = self.waited = self.mass = False
         self.lapses = 0
         return Forget()
 
@@ -171,7 +171,7 @@ class HostLeases(LeaseState):
         hosts, ids, known = self.hosts, event.facts.ids, self.hosts.size
         hosts.grow(event.size, now + max(self.settings.lease, self.owner.wait))
         hosts.take(event.facts)
-        self.waited = self.asked
+        self.waited = self.waited or event.waited
         hosts.busy[ids[hosts.busy[ids] == Op.REREAD]] = Op.NONE
         if not self.loaded:
             # Since such a mark was written no order was sent but those that are dead when it runs out.
@@ -352,8 +352,7 @@ class HostLeases(LeaseState):
         if not self.acting:
             return effects
         if not self.waited and not self.complete and self.wait_over(now):
-            self.asked = True
-            effects += (ReadHosts(),)
+            effects += (ReadHosts(waited=True),)
         return effects + self.lapse(now)
 
     def lapse(self, now: Instant) -> tuple[Effect, ...]:

@@ -53,12 +53,16 @@ Outcome = tuple[int, Sequence[bool]] | None
 
 
 class Reading(Struct):
-    """Hosts being read: all (``anew``) or those that changed, and ``again`` in any case. ``parts`` are those taken."""
+    """Hosts being read: all (``anew``) or those that changed, and ``again`` in any case. ``parts`` are those taken.
+
+    ``waited`` as in what asked for it.
+    """
 
     turn: int
     anew: bool
     again: tuple[int, ...]
     parts: list[Facts]
+    waited: bool
 
 
 class Writing(Struct):
@@ -173,7 +177,7 @@ class LeaseBook:
 
     def reading(self, effect: ReadHosts) -> Reading:
         """Begin to read. The rows are those after ``since``, or all; those of ``again`` are to be looked at too."""
-        return Reading(self.turn, effect.anew, effect.again, [])
+        return Reading(self.turn, effect.anew, effect.again, [], effect.waited)
 
     def take(self, call: Reading, rows: Sequence[Versioned]) -> bool:
         """Some of the rows read, each host's once; False if nobody wants to know any more."""
@@ -197,7 +201,7 @@ class LeaseBook:
             self.since = snapshot
         parts = [*call.parts, self.table.facts(call.again, self.life)]
         facts = parts[0] if len(parts) == 1 else Facts(*(np.concatenate(each) for each in zip(*parts, strict=True)))
-        return HostsRead(life, len(self.table), facts)
+        return HostsRead(life, len(self.table), facts, call.waited)
 
     def _put(self, rows: Iterable[Versioned | None]) -> None:
         for found in rows:

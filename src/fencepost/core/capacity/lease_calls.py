@@ -76,11 +76,12 @@ class ReadHosts(Struct, frozen=True, gc=False):
     """Read the shard's hosts that changed since the last such read; all with ``anew``. Answered: ``HostsRead``.
 
     ``Away`` if the store is. ``again`` are hosts whose last write may or may not have been done: they are told of in
-    any case.
+    any case. ``waited`` is told again in the answer: since then nobody is waited for whom no row tells of.
     """
 
     anew: bool = False
     again: tuple[int, ...] = ()
+    waited: bool = False
 
 
 class Send(NamedTuple):
@@ -167,11 +168,16 @@ class ShardChanged(Struct, frozen=True, gc=False):
 
 
 class HostsRead(NamedTuple):
-    """What the rows of some hosts say, in the store with this life; ``size`` is how many hosts the port knows."""
+    """What the rows of some hosts say, in the store with this life; ``size`` is how many hosts the port knows.
+
+    ``waited`` is as it was in the :class:`ReadHosts` that this answers: a read begun before, and answered late, may say
+    what was so before.
+    """
 
     life: str
     size: int
     facts: Facts
+    waited: bool = False
 
 
 class Due(NamedTuple):

@@ -14,8 +14,8 @@ from fencepost.core.instant import Duration, Instant
 class LeaseState:
     """The manager's whole state. It can be lost at any moment: whoever comes after waits, and then knows as much.
 
-    ``loaded``: the rows were read since the shard was taken, which was at ``taken``; ``waited``: and again after the
-    wait for hosts that no row tells of, as ``asked``. ``ticked``: the last tick.
+    ``loaded``: the rows were read since the shard was taken, which was at ``taken``; ``waited``: and again by a read
+    begun after the wait for hosts that no row tells of. ``ticked``: the last tick.
     ``lapses`` is how many held leases lapsed since ``window``; ``mass``: too many would. ``room`` is for the shard's
     row, as its driver counts it.
     """
@@ -25,7 +25,7 @@ class LeaseState:
         self.owner = ShardOwner(settings)
         self.hosts = LeaseColumns()
         self.loaded = False
-        self.asked = self.waited = False
+        self.waited = False
         self.taken: Instant = LONG_AGO
         self.ticked: Instant = LONG_AGO
         self.window: Instant = LONG_AGO
@@ -42,7 +42,7 @@ class LeaseState:
 
     def key(self) -> tuple[object, ...]:
         """What tells its state from another."""
-        own = (self.loaded, self.asked, self.waited, self.taken, self.ticked, self.window, self.lapses, self.mass)
+        own = (self.loaded, self.waited, self.taken, self.ticked, self.window, self.lapses, self.mass)
         return (*own, *astuple(self.owner)[1:], *self.hosts.key())
 
     def aged(self, by: Duration, oldest: Instant) -> None:

@@ -250,8 +250,8 @@ class Shard:
                 case WriteShard(row=row):
                     self.row = row
                     self._carry_out(manager.on(ShardWritten(row), at))
-                case ReadHosts():
-                    self._carry_out(manager.on(HostsRead(LIFE, self.size, self.rows), at))
+                case ReadHosts(waited=waited):
+                    self._carry_out(manager.on(HostsRead(LIFE, self.size, self.rows, waited), at))
                 case Prove(ids=ids):
                     self._carry_out(manager.on(Proven(LIFE, self.row, lease_facts.of(self.rows, ids)), at))
                 case Write():
