@@ -26,7 +26,7 @@ from fencepost.world.leases import Fault, Shape
 
 MOST = 30_000_000
 LAUNCH, TAKE = Fault.LAUNCH, Fault.TAKE
-LONG = pytest.mark.timeout(1800)
+UNHURRIED = pytest.mark.timeout(1800)
 ALWAYS = ("checked", "delivered", "heard", "lost", "placed", "proven", "started", "granted")
 """What must have happened in each walk."""
 WITNESSES = {
@@ -157,7 +157,7 @@ def test_every_promise_holds_with_two_faults(row: tuple[Any, ...]) -> None:
     holds(few(tuple(faults)), states)
 
 
-@LONG
+@UNHURRIED
 @pytest.mark.soak
 @pytest.mark.parametrize("row", lease_pairs.WALKED, ids=name_of)
 def test_every_promise_holds_with_each_pair_of_faults(row: lease_pairs.Row) -> None:
@@ -182,7 +182,7 @@ def test_a_clock_that_loses_twice_the_margin_is_beyond_what_is_promised() -> Non
     assert (result.verdict, result.promise) == ("violated", "ended_stays_ended"), tell(result)
 
 
-@LONG
+@UNHURRIED
 @pytest.mark.soak
 @pytest.mark.parametrize("row", MANY, ids=name_of)
 def test_every_promise_holds_for_ever(row: tuple[Any, ...]) -> None:
@@ -191,7 +191,7 @@ def test_every_promise_holds_for_ever(row: tuple[Any, ...]) -> None:
     holds(few(tuple(faults), from_nothing=True), states)
 
 
-@LONG
+@UNHURRIED
 @pytest.mark.soak
 def test_nothing_breaks_in_four_million_states_of_a_store_put_back() -> None:
     """The one fault whose walk for ever is too large to be walked to its end."""
@@ -201,7 +201,7 @@ def test_nothing_breaks_in_four_million_states_of_a_store_put_back() -> None:
         assert result.sometimes.get(witness, 0) > 0, f"{witness} never happened:\n{tell(result)}"
 
 
-@LONG
+@UNHURRIED
 @pytest.mark.soak
 @pytest.mark.parametrize("row", WIDE, ids=name_of)
 def test_two_messages_under_way_overtake_each_other(row: tuple[Any, ...]) -> None:
@@ -219,7 +219,7 @@ def test_two_managers_believe_and_one_acts() -> None:
         assert result.sometimes.get(witness, 0) > 0, f"{witness} never happened:\n{tell(result)}"
 
 
-@LONG
+@UNHURRIED
 @pytest.mark.soak
 @pytest.mark.parametrize("row", TWO[1:], ids=str)
 def test_two_managers_until_a_lease_may_lapse(row: tuple[int, int]) -> None:

@@ -89,20 +89,23 @@ async def sleep(_: Duration) -> None:
 
 
 class Asked:
-    """The API, its store, and clocks that stand still unless they are moved."""
+    """The API, its store, and clocks that stand still unless they are moved: ``now`` both, ``wall`` the wall's alone."""
 
     def __init__(self, store: FleetStorePort | None = None) -> None:
         self.held = ReferenceRows("life-1")
         self.store = Weather(store or ReferenceFleet(self.held, sleep))
         self.region = region()
         self.now = 1_000 * SECOND
+        self.wall = 0
         self.history: list[HistoryRow] = []
         self.api = self.fresh()
 
     def fresh(self) -> FleetApi:
         """Another API process on the same rows."""
         numbers = itertools.count(len(self.history) * 1000 + 7)
-        draws = Clocks(lambda: self.now, lambda: self.now, lambda: next(numbers) * 0x9E3779B97F4A7C15 % 2**64)
+        draws = Clocks(
+            lambda: self.now + self.wall, lambda: self.now, lambda: next(numbers) * 0x9E3779B97F4A7C15 % 2**64
+        )
         return FleetApi(lambda: self.region, self.store, self.allow, self.note, draws)
 
     def allow(self, request: Any) -> None:

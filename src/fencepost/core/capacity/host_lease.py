@@ -348,7 +348,7 @@ class HostLeases(LeaseState):
         if self.ticked != LONG_AGO and now - self.ticked > self.settings.renew:
             self.hosts.lengthen(now + self.settings.renew)
         self.ticked = now
-        effects = self.owner.beat(now, opened=self.placing, room=self.room)
+        effects = self.owner.beat(now, opened=self.placing, room=self.room, waited=self.wait_over(now))
         if not self.acting:
             return effects
         if not self.waited and not self.complete and self.wait_over(now):

@@ -22,7 +22,8 @@ class ShardRow(Struct, frozen=True, gc=False, tag="shard", omit_defaults=True):
 
     ``beat`` rises while the owner lives: whoever sees it stand still may take over. ``open`` is the life of the store
     in which instances may be placed, since every host has reported or lapsed in it. ``room`` is what is free on held
-    hosts. ``lasts`` is how long the owner's leases last: whoever takes over waits that long, if his own are shorter.
+    hosts. ``lasts`` is how long the owner's leases last, or those of whoever had it before while they may: whoever
+    takes over waits that long, if his own are shorter.
     """
 
     shard: int
@@ -167,7 +168,9 @@ class LaunchRow(Struct, frozen=True, gc=False, tag="launch", omit_defaults=True)
 
 
 class CheckpointRow(Struct, frozen=True, gc=False, tag="checkpoint", omit_defaults=True):
-    """When each of a block of a shard's hosts last answered, as a manager saw it: for looking at, no rule reads it.
+    """When each of a block of a shard's hosts last answered, as a manager saw it: for looking at.
+
+    One rule reads it: a host's name is free once it has been silent for a lease (by its age, and not by ``at``).
 
     ``hosts`` are names in order; ``ages`` the seconds since each one's last answer at ``at`` (nanoseconds since 1970),
     -1 for none yet; ``silent`` the places of those that didn't answer their last check. A block named "SHARD" alone has

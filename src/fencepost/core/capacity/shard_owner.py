@@ -106,7 +106,10 @@ class ShardOwner(Struct, gc=False):
         return Standing.TAKEN if taken else Standing.RAISED if raised else Standing.SAME, effects
 
     def raised(self) -> ShardRow:
-        """The row that makes the shard ours in an epoch above all that we know of."""
+        """The row that makes the shard ours in an epoch above all that we know of.
+
+        Leases of whoever had it before may last longer than ours, also for whoever takes it from us meanwhile.
+        """
         row = self.row or ShardRow(self.settings.shard, self.settings.of)
         epoch = max(row.epoch, self.above, self.epoch) + 1
         return structs.replace(
@@ -115,7 +118,7 @@ class ShardOwner(Struct, gc=False):
             owner=self.settings.owner,
             epoch=epoch,
             beat=row.beat + 1,
-            lasts=self.settings.lease,
+            lasts=max(row.lasts, self.settings.lease),
         )
 
     def claim(self, now: Instant) -> tuple[Effect, ...]:
@@ -129,9 +132,9 @@ class ShardOwner(Struct, gc=False):
         self.asking, self.claimed = True, row.epoch
         return (WriteShard(row),)
 
-    def beat(self, now: Instant, *, opened: bool, room: int) -> tuple[Effect, ...]:
+    def beat(self, now: Instant, *, opened: bool, room: int, waited: bool) -> tuple[Effect, ...]:
         """The next sign of life; where there is none to give, a look at the row. Nothing before its time, but that the
-        shard is open: launches wait for it.
+        shard is open: launches wait for it. ``waited``: leases from before it was ours have run out.
         """
         wait = self.settings.beat if self.reachable else self.retry
         opens = opened and self.acting and self.row is not None and self.row.open != self.life
@@ -141,7 +144,8 @@ class ShardOwner(Struct, gc=False):
         if not self.acting or self.row is None:
             return self.ask()
         open_in = self.life if opened or self.row.open == self.life else ""
-        return self.write(structs.replace(self.row, beat=self.row.beat + 1, open=open_in, room=room))
+        lasts = self.settings.lease if waited else self.row.lasts
+        return self.write(structs.replace(self.row, beat=self.row.beat + 1, open=open_in, room=room, lasts=lasts))
 
     def outdated(self, event: Outdated, number: int, nonce: int) -> tuple[Effect, ...]:
         """A host has met something newer than the token (our epoch, ``number``, ``nonce``) that it was sent."""

@@ -176,7 +176,7 @@ class FleetApi:
             return await changes.register(self.store, rows)
         except changes.Elsewhere:
             await self.view.refresh()
-        answered, silent = self.view.noted(self.clocks.wall())
+        answered, silent = self.view.noted()
         found = ((new, self.view.host(new.host)) for new in rows)
         elsewhere = {
             new.host: row for new, row in found if row is not None and row.at != new.at and row.held(self.view.life)
@@ -191,7 +191,8 @@ class FleetApi:
     def refuse_taken(self, row: HostRow, ago: int | None, *, silent: bool, copied: bool) -> None:
         """Raise ``Taken`` unless a host that holds its lease has been silent for a whole one.
 
-        ``ago`` is how many seconds ago it was noted to answer, which is seldom; ``silent`` that it didn't since.
+        ``ago`` is how many seconds ago it was noted to answer, which is seldom, by clocks that never jump; ``silent``
+        that it didn't since.
         ``copied``: whoever wants its name has its memory.
         """
         fleet = self.region().fleet

@@ -102,6 +102,7 @@ class View:
         self.placed = 0
         self.pools = Counter[str]()
         self.ready: dict[str, None] = {}
+        self.came: dict[str, Instant] = {}  # when a checkpoint's present version was read, by our own clock
 
     async def refresh(self) -> None:
         """Read what changed since the last time, at least up to now. Raises a ``PortError``."""
@@ -130,7 +131,9 @@ class View:
         if known is not None and known.revision >= at.revision:
             return
         self.rows[kind][at.row.key] = at
-        if isinstance(at.row, HostRow):
+        if isinstance(at.row, CheckpointRow):
+            self.came[at.row.key] = self.steady()
+        elif isinstance(at.row, HostRow):
             self.take_host(at.row, known.row if known is not None else None)
         elif isinstance(at.row, InstanceRow):
             if known is not None and isinstance(known.row, InstanceRow):
@@ -234,14 +237,19 @@ class View:
             return "unknown"
         return "suspect" if row.lease == "held" and row.left else row.lease
 
-    def noted(self, now: Instant) -> tuple[dict[str, int], set[str]]:
-        """What managers noted of hosts: seconds since each one's last answer, and who didn't answer the last check."""
+    def noted(self, now: Instant | None = None) -> tuple[dict[str, int], set[str]]:
+        """What managers noted of hosts: seconds since each one's last answer, and who didn't answer the last check.
+
+        For people by the wall clocks, with the time ``now``. Without it, for rules: at least so long ago by clocks that
+        never jump, the manager's until it noted that and ours since we read it.
+        """
         answered, silent = dict[str, int](), set[str]()
         rows = [at.row for at in self.rows["checkpoint"].values() if isinstance(at.row, CheckpointRow)]
         for row in sorted(rows, key=lambda each: each.at):  # the newest counts, where blocks were divided otherwise
             if row.counts:
                 continue
-            later = max(0, now - row.at) // 10**9
+            since = now - row.at if now is not None else self.steady() - self.came[row.key]
+            later = max(0, since) // 10**9
             silent.difference_update(row.hosts)
             silent.update(row.hosts[place] for place in row.silent if place < len(row.hosts))
             answered.update((host, age + later) for host, age in zip(row.hosts, row.ages, strict=False) if age >= 0)
