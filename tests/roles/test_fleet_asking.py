@@ -9,13 +9,16 @@ import pytest
 
 from fencepost.core.capacity.fleet_store import Versioned
 from fencepost.core.capacity.lease_book import LeaseBook
+from fencepost.core.capacity.lease_calls import HostsRead, Op, ShardRead, ShardWritten, Tick, lease_settings
 from fencepost.core.capacity.messages import Answer, Check
-from fencepost.core.capacity.rows import HostRow
+from fencepost.core.capacity.rows import HostRow, ShardRow
 from fencepost.core.capacity.token import Token
 from fencepost.core.instant import SECOND
 from fencepost.ports import Unavailable
-from fencepost.roles.fleet import manager_questions
+from fencepost.roles.fleet import host_manager, manager_questions
 from fencepost.roles.fleet.asking import ask, listening
+from fencepost.roles.fleet.calibrated import UNCALIBRATED, settings_from
+from fencepost.roles.fleet.host_manager import HostManager
 from fencepost.roles.fleet.manager_hands import ManagerHands
 from fencepost.roles.fleet.manager_questions import Questions
 from fencepost.roles.fleet.wire import DATAGRAM_BYTES, FRAME_BYTES, Wire, framed
@@ -110,6 +113,40 @@ def test_who_was_stopped_hears_what_lies_in_the_inbox_first(monkeypatch: pytest.
         asking.check()
         assert not await asking.heard(asking.packet(request), peer)
         asking.udp.close()
+
+    asyncio.run(play())
+
+
+def test_the_role_hears_its_inbox_before_it_lets_time_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The lease ended two seconds ago, and the renewal lies there (nomad PR #14474): it is renewed.
+
+    No rule for long sleeps helps here, nor that against a mass lapse: this is one host, and a sleep of three seconds.
+    """
+
+    async def play() -> None:
+        shard, renew = ShardRow(1, 1, "m1", 1, open="life-1"), 10 * SECOND
+        store = ReferenceFleet(ReferenceRows("life-1"), sleep)
+        settings, admission = lease_settings("m1", 1, 1, renew), settings_from(UNCALIBRATED, renew)
+        manager = HostManager(settings, admission, store, Questions(Wire(KEY), Condition()), Condition())
+        hosts_row = HostRow("h1", "a", "127.0.0.1:9", 4, (), 1, 7, "held", "life-1", 5, 6, reported=True)
+        manager.hands.table.put(Versioned(hosts_row, 1))
+        shows = 100 * SECOND
+        monkeypatch.setattr(host_manager, "now", lambda: shows)
+        facts = manager.hands.table.facts(range(1), "life-1")
+        for event in (ShardRead("life-1", None), ShardRead("life-1", None), ShardWritten(shard)):
+            manager.leases.on(event, shows)
+        manager.core.on(HostsRead("life-1", 1, facts), shows)
+        ends = int(manager.leases.hosts.ends[0])
+        for at in range(shows, ends, 3 * SECOND):
+            manager.leases.on(Tick(), at)
+        assert manager.leases.acting
+        shows = ends + 2 * SECOND
+        manager.hands.book.hear(Answer("h1", T, 5, 1, 6, 0))
+        task = asyncio.ensure_future(manager.decide())
+        await asyncio.sleep(0)
+        task.cancel()
+        assert manager.leases.hosts.busy[0] != Op.LAPSE
+        assert manager.leases.hosts.ends[0] == shows + settings.lease
 
     asyncio.run(play())
 

@@ -53,7 +53,6 @@ class FleetSimulation:
         self.walk = walk = Walk(seed, self.judge, scenario.promises, scenario.mean)
         count = scenario.hosts or chance.choices(HOST_NUMBERS, HOST_WEIGHTS)[0]
         self.of = scenario.shards or chance.choice((1, 1, 2, 3))
-        self.wall = 0
         self.hosts: dict[str, SimHost] = {}
         for number in range(count):
             host = SimHost(walk, f"h{number:03}", "abc"[number % 3], chance.choice((2, 3, 4)), RENEW)

@@ -150,9 +150,8 @@ class FleetUpsets:
         process.skewed(self.walk.now, ppm)
         return f"the clock of {process.name} runs {ppm} ppm off"
 
-    def wall(self, upset: Upset) -> str:
-        """A wall clock jumps, which no decider reads."""
-        self.fleet.wall += (-3600 * SECOND, 3600 * SECOND)[upset.pick % 2]
+    def wall(self, _: Upset) -> str:
+        """A wall clock jumps. No process of a walk has one to read: that the roles read none is a test of theirs."""
         return "the wall clock jumps by an hour"
 
     # The store
