@@ -5,6 +5,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
 
+import msgspec
 import pytest
 from called import call
 from msgspec import structs
@@ -19,12 +20,14 @@ from fencepost.core.fence import Generation, Hold, HoldKind, Marker
 from fencepost.core.record_set import Content, content
 from fencepost.core.traffic.membership import Member, Membership, Mode, OverrideKind, State
 from fencepost.core.zone import Live
+from fencepost.ports import Inputs
 from fencepost.roles.overrides import StoredOverride, encode
 from fencepost.roles.status.compose import compose
 from fencepost.roles.status.document import Out, OverrideStatus, PoolStatus
 from fencepost.roles.status.facts import Facts
 from fencepost.settings import load
 from fencepost.settings.initial import INITIAL
+from fencepost.settings.schema import Launch
 
 API = "api.example.test"
 SAMPLE = Path(__file__).parents[2] / "src/fencepost/dev/sample.toml"
@@ -62,8 +65,33 @@ def test_a_repair_says_which_addresses_nobody_checks() -> None:
     region = load(SAMPLE, {})
     talk = cast("Talk", SimpleNamespace(region=region))
     value = content(["127.0.1.1", "127.0.9.9"], 5)
-    assert repair.strangers(talk, API, value) == ["127.0.9.9 is no target of pool web: nobody checks it."]
-    assert repair.strangers(talk, API, TWO) == []
+    nobody = frozenset[str]()
+    assert repair.strangers(talk, API, value, nobody) == ["127.0.9.9 is no target of pool web: nobody checks it."]
+    assert repair.strangers(talk, API, TWO, nobody) == []
+
+
+def test_a_repair_knows_launched_targets_as_targets() -> None:
+    """Of a target that the fleet had launched, and that served, it said "no target of pool web: nobody checks it"."""
+    region = load(SAMPLE, {})
+    talk = cast("Talk", SimpleNamespace(region=region))
+    value = content(["127.0.1.1", "127.0.2.11"], 5)
+    assert repair.strangers(talk, API, value, frozenset({"127.0.1.1", "127.0.2.11"})) == []
+    pools = tuple(structs.replace(pool, launch=Launch(8080)) for pool in region.pools)
+    launching = cast("Talk", SimpleNamespace(region=structs.replace(region, pools=pools)))
+    (text,) = repair.strangers(launching, API, value, None)
+    assert "without the store it isn't known whether a launch put it there" in text
+
+
+def test_a_repair_reads_launched_targets_from_the_membership() -> None:
+    """The row has every target, listed or launched; a store that is away says nothing."""
+    row = Membership("web", members=(Member("127.0.2.11", "b", State.IN),))
+
+    async def inputs() -> Inputs:
+        return Inputs(1, b"", {"web": (1, msgspec.json.encode(row))}, {}, ())
+
+    store = SimpleNamespace(inputs=inputs)
+    talk = cast("Talk", SimpleNamespace(region=load(SAMPLE, {}), store=store))
+    assert asyncio.run(repair.launched_of(talk, API)) == frozenset({"127.0.2.11"})
 
 
 def test_a_rollback_says_weights_only_where_some_were_set_then() -> None:

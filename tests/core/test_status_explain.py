@@ -282,6 +282,17 @@ def test_an_address_that_only_a_hold_answers_is_known() -> None:
     assert "held" not in said("127.0.1.2")
 
 
+def test_without_the_store_a_listed_target_is_still_known_as_one() -> None:
+    """Of a target that the file lists it said "not known as a target: nobody checks it", while checkers went on."""
+    away = structs.replace(held("repair", "127.0.1.2", "127.0.9.9"), store=None)
+    text = said(API, away)
+    assert "127.0.1.2 (a)  a target of pool web; the store isn't read, so how its checkers see it isn't known" in text
+    assert "127.0.9.9  listed in no pool; the store isn't read, so whether it was launched" in text
+    assert "nobody checks it" not in text + said("127.0.9.9", away)
+    with pytest.raises(Refused, match="is a target, and how it is seen stands in the store, which can't be read"):
+        explain(away, (), "127.0.1.2")
+
+
 def test_a_target_says_which_endpoints_a_hold_keeps_from_answering_it() -> None:
     """api is held, www still follows the pool."""
     text = said("127.0.1.1", held("repair", "127.0.9.9"))

@@ -29,6 +29,8 @@ from fencepost.settings.schema import Endpoint
 TRIES = 5
 """A write refused because something had changed is read again and made again this often."""
 STORE_PATIENCE_S = 1.0
+AWAY = "0000"
+"""The four digits in place of a store's that isn't known."""
 
 
 class Source(NamedTuple):
@@ -82,7 +84,8 @@ async def work(
     stands = ", ".join(live.a + live.aaaa) or "nothing"
     note(f"{name} answers {stands} now ({marker_text(live)}).")
     note(f"It will answer {', '.join(change.content.addresses)} ({source.whence}), {terminal.until_text(ends)}.")
-    for text in strangers(talk, name, change.content):
+    launched = await launched_of(talk, name) if row is not None or mark != AWAY else None
+    for text in strangers(talk, name, change.content, launched):
         note(text)
     why = reason(why, f"repair {name}")
     agree("Write it?", yes=yes)
@@ -105,16 +108,43 @@ async def work(
     return 0
 
 
-def strangers(talk: Talk, name: str, value: Content) -> list[str]:
-    """Addresses that are targets of no pool of the endpoint, as a line: a slip, or a spare that nobody checks."""
+def strangers(talk: Talk, name: str, value: Content, launched: frozenset[str] | None) -> list[str]:
+    """Addresses that are targets of no pool of the endpoint, as a line: a slip, or a spare that nobody checks.
+
+    ``launched`` are the targets beside those that the file lists; None where the store doesn't say.
+    """
     pools = {each.pool for each in talk.region.endpoints if each.name == name}
     known = {target.address for pool in talk.region.pools if pool.name in pools for target in pool.targets}
-    odd = [each for each in value.addresses if each not in known]
+    odd = [each for each in value.addresses if each not in known and each not in (launched or ())]
     if not odd or not pools:
         return []
     listed = ", ".join(odd[:8]) + (", …" if len(odd) > 8 else "")
-    are = "is no target" if len(odd) == 1 else "are no targets"
-    return [f"{listed} {are} of pool {', '.join(sorted(pools))}: nobody checks {'it' if len(odd) == 1 else 'them'}."]
+    is_, it = ("is", "it") if len(odd) == 1 else ("are", "them")
+    whose = ", ".join(sorted(pools))
+    if launched is None and any(each.launch is not None for each in talk.region.pools if each.name in pools):
+        unsure = f"without the store it isn't known whether a launch put {it} there"
+        return [f"{listed} {is_} not listed in pool {whose}; {unsure}"]
+    return [f"{listed} {'is no target' if len(odd) == 1 else 'are no targets'} of pool {whose}: nobody checks {it}."]
+
+
+async def launched_of(talk: Talk, name: str) -> frozenset[str] | None:
+    """The targets of an endpoint's pool, as its membership has them; None while the store is away.
+
+    An instance of the fleet is a target of its pool without being listed in the file.
+    """
+    import asyncio
+
+    from fencepost.core.traffic.membership import Membership
+    from fencepost.roles.bodies import read_body
+
+    pools = {each.pool for each in talk.region.endpoints if each.name == name}
+    try:
+        async with asyncio.timeout(STORE_PATIENCE_S):
+            rows = (await talk.store.inputs()).membership
+        found = [read_body(Membership, body, f"pool {pool}") for pool, (_, body) in rows.items() if pool in pools]
+    except (PortError, TimeoutError):
+        return None
+    return frozenset(member.key for row in found for member in row.members)
 
 
 def say_withdrawn(live: Live) -> None:
@@ -134,8 +164,8 @@ async def newest_row(talk: Talk, name: str) -> tuple[Row | None, str]:
             rows = await talk.store.rows_of(name)
     except (PortError, TimeoutError) as error:
         note(f"going on without the store ({error or 'no answer within 1 s'})")
-        return None, "0000"
-    return (rows[0] if rows else None), head.mark or "0000"
+        return None, AWAY
+    return (rows[0] if rows else None), head.mark or AWAY
 
 
 def chosen(talk: Talk, live: Live, row: Row | None, addresses: tuple[str, ...]) -> Source:

@@ -96,8 +96,8 @@ def held_items(facts: Facts, ground: Ground | None, name: str, hold: Hold) -> li
     for address in stands:
         member = members.get(address)
         if member is None or ground is None:
-            whose = f"no target of pool {ground.pool.name}" if ground else "not known as a target"
-            found.append(Item(address, "", HELD, f"{whose}: nobody checks it"))
+            zone, text = unseen(facts, ground, address)
+            found.append(Item(address, zone, HELD, text))
         else:
             found.append(held_item(ground, member, hold))
     for key, member in members.items():
@@ -105,6 +105,24 @@ def held_items(facts: Facts, ground: Ground | None, name: str, hold: Hold) -> li
             says = f"{member.state} in pool {ground.pool.name}; not answered while the {hold.kind} stands"
             found.append(Item(key, member.zone, ASIDE, says))
     return found
+
+
+def unseen(facts: Facts, ground: Ground | None, address: str) -> tuple[str, str]:
+    """The zone, "" if unknown, of an address that no membership at hand has; and what is known of who checks it.
+
+    Without a membership (the store is away, or its pool was never judged) the file still lists targets, and a launched
+    one can't be told from a stranger.
+    """
+    if ground is not None:
+        return "", f"no target of pool {ground.pool.name}: nobody checks it"
+    why = "the store isn't read" if facts.store is None else "its pool has no membership yet"
+    for pool in facts.region.pools:
+        target = next((each for each in pool.targets if each.address == address), None)
+        if target is not None:
+            return target.zone, f"a target of pool {pool.name}; {why}, so how its checkers see it isn't known"
+    if facts.store is None:
+        return "", "listed in no pool; the store isn't read, so whether it was launched, and is checked, isn't known"
+    return "", "listed in no pool: nobody checks it"
 
 
 def held_item(ground: Ground, member: Member, hold: Hold) -> Item:
@@ -141,6 +159,8 @@ def explain_stray(facts: Facts, known: Sequence[str], address: str) -> Explanati
                 details.append(Detail("dns", f"it stands at {name}"))
                 details.append(Detail("try", f"fencepost explain {name}"))
     headline = "no target of any pool, so nobody checks it; callers get it"
+    if facts.store is None:
+        headline = "listed in no pool; the store isn't read, so whether it was launched isn't known; callers get it"
     return Explanation(address, "address", headline, (), tuple(details))
 
 
@@ -165,6 +185,9 @@ def explain_target(facts: Facts, history: Sequence[HistoryRow], address: str) ->
                 items.append(item(Ground(facts, pool, row, history), member))
                 details += [Detail("moved", moved(move, facts.now)) for move in row.moves if move.key == address][-5:]
     if not items:
+        if facts.store is None:
+            what = f"{address} is a target, and how it is seen stands in the store, which can't be read"
+            raise Refused(f"{what} ({facts.store_error})" if facts.store_error else what, hint="fencepost status")
         raise Refused(f"nothing is known of {address} yet", hint="its pool has no membership: is the planner running?")
     pools = member_pools(facts, address)
     names = ", ".join(sorted(each.name for each in facts.region.endpoints if each.pool in pools)) or "no endpoint"
