@@ -13,6 +13,7 @@ from fencepost.core.capacity import attempts, launches
 from fencepost.core.capacity.rows import DrainRow, HostRow, LaunchRow, ShardRow
 from fencepost.core.instant import MINUTE, SECOND
 from fencepost.roles.fleet.launching import Launch
+from fencepost.roles.fleet.requests import REGISTERED_A_SECOND
 
 
 def asked(work: Callable[[Asked], Awaitable[None]]) -> None:
@@ -250,6 +251,26 @@ def test_those_turned_away_at_once_are_told_different_times() -> None:
             times.append(int(headers["retry-after"]))
         assert min(times) >= 9
         assert len(set(times)) >= 8
+
+    asked(work)
+
+
+def test_hosts_turned_away_at_once_are_told_different_times() -> None:
+    """Hosts that all register after an outage would come back together too (consul #9469): what waits, and as much."""
+
+    async def work(api: Asked) -> None:
+        host = {"host": "h1", "zone": "a", "at": "192.0.2.1:7700", "room": 2, "addresses": []}
+        api.api.registering, times = 20 * REGISTERED_A_SECOND, []
+        for _ in range(60):
+            status, body, headers = await api.call("/v1/fleet/hosts", {"hosts": [host]})
+            assert (status, body["error"]["kind"]) == (429, "request limit exceeded")
+            times.append(int(headers["retry-after"]))
+        assert all(20 <= each <= 40 for each in times)
+        assert len(set(times)) >= 8
+        assert min(times) < 25
+        assert max(times) > 35
+        api.api.registering = 0
+        assert (await api.call("/v1/fleet/hosts", {"hosts": [host]}))[0] == 200
 
     asked(work)
 

@@ -69,6 +69,17 @@ def test_whoever_isnt_taken_comes_back_when_told_or_later_each_time(
     assert not told
 
 
+def test_hosts_told_the_same_time_come_back_within_a_second_of_it_evenly() -> None:
+    """Retry-After is whole seconds: a thousand who obey it to the letter meet again at one instant (consul #9469)."""
+    waits = []
+    for number in range(1000):
+        found = Registrar(f"h{number}", Api(Replied(429, 7.0, b"")), lambda: HOSTS[:1], lambda _: None)
+        waits.append(asyncio.run(found.ask(HOSTS[:1])))
+    counts = [sum(1 for each in waits if each is not None and at <= each * 10 < at + 1) for at in range(70, 80)]
+    assert sum(counts) == 1000
+    assert min(counts) > 60
+
+
 def test_waits_grow_and_end() -> None:
     """Half a minute at most, so that a fleet is back soon after its API is."""
     found, _ = registrar(Api(*[Replied(503, 0.0, b"")] * 12))

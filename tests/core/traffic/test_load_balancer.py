@@ -1,5 +1,6 @@
 """The load balancer's cases from public reports, in virtual time with the real checkers."""
 
+import pytest
 from msgspec.structs import replace
 from pool_world import DEAD, SECOND_DEAD, addresses, kill, member, revive, row, warm
 
@@ -26,15 +27,26 @@ def test_a_pool_of_one_is_never_removed() -> None:
     assert member(world).rule is Rule.MIN_IN
 
 
-def test_the_cap_counts_after_the_removal() -> None:
-    """envoy #27066: three targets, a cap of 67 %, all fail one by one: two out, not three."""
-    safety = SafetySettings(max_out_ppm=670_000, min_in_ppm=330_000, fail_open_ppm=1_000_000)
-    world = warm(3, settings=PoolSettings("web", safety=safety))
-    for key in (DEAD, SECOND_DEAD, "10.0.0.3"):
+@pytest.mark.parametrize(
+    ("count", "max_out_ppm", "out", "rule"),
+    [(3, 670_000, 2, Rule.MIN_IN), (3, 340_000, 1, Rule.MAX_OUT), (6, 670_000, 4, Rule.MAX_OUT)],
+)
+def test_the_cap_counts_after_the_removal(count: int, max_out_ppm: int, out: int, rule: Rule) -> None:
+    """envoy #27066: three targets, a cap of 67 %, all fail one by one: two out, not three.
+
+    Of three the last is kept whatever the cap; where one more could go, it is the cap that keeps it.
+    """
+    safety = SafetySettings(max_out_ppm=max_out_ppm, min_in_ppm=0, fail_open_ppm=1_000_000)
+    world = warm(count, settings=PoolSettings("web", safety=safety))
+    keys = [target.key for target in addresses(count)]
+    for key in keys:
         kill(world, key)
         world.run(400)
-    assert world.count_in(State.OUT) == 2
-    assert member(world, "10.0.0.3").state is State.KEPT
+        if world.count_in(State.KEPT):
+            break
+    assert world.count_in(State.OUT) == out
+    assert [member(world, each).rule for each in keys[out : out + 1]] == [rule]
+    assert member(world, keys[out]).state is State.KEPT
 
 
 def test_a_balancer_that_was_off_for_half_an_hour_removes_nobody_on_return() -> None:
