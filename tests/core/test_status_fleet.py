@@ -44,7 +44,7 @@ def test_a_shard_is_one_line_and_numbers_for_programs() -> None:
     status = told({})
     assert ids(status) == set()
     assert shard_lines(status) == [
-        " FLEET  shard 1: manager unknown, 300 hosts (290 held, 4 suspect, 10 lapsed), 20 ready",
+        " FLEET  shard 1: manager unknown, 300 hosts (286 held, 4 suspect, 10 lapsed), 20 ready",
         " FLEET  128 checks at once, measured 3 min ago",
     ]
     text = exposition(status).decode()
@@ -53,6 +53,13 @@ def test_a_shard_is_one_line_and_numbers_for_programs() -> None:
     assert "fencepost_fleet_checks_total{" not in text  # nobody said how many
     assert compose(facts()).fleet is None
     assert shard_lines(compose(facts())) == []
+
+
+def test_a_suspect_host_is_counted_once() -> None:
+    """It said "2 hosts (2 held, 1 suspect)", where `fleet hosts` said "1 held, 1 suspect"."""
+    lines = shard_lines(told({"hosts": 2, "held": 2, "suspect": 1, "lapsed": 0}))
+    assert "2 hosts (1 held, 1 suspect)" in lines[0]
+    assert "1 host (1 suspect)" in shard_lines(told({"hosts": 1, "held": 1, "suspect": 1, "lapsed": 0}))[0]
 
 
 def test_one_host_is_one_host() -> None:

@@ -234,6 +234,17 @@ def test_one_role_whose_process_is_gone_is_down_at_once() -> None:
         assert set(states.values()) == {"up"}
 
 
+def test_a_store_that_is_away_is_named_once() -> None:
+    """One line said where the store lies twice: as what the problem is on, and in the error."""
+    place = region().store.place
+    gone, damaged = Unavailable("is gone", where=place), Misconfigured("is damaged", where=place, hint="move it aside")
+    for error, says in ((gone, "is gone; "), (damaged, "is damaged")):
+        found = next(each for each in made(store_error=error).problems if each.on == place)
+        assert found.what.startswith(says)
+        assert place not in found.what
+    assert found.try_ == "move it aside"
+
+
 def test_a_region_of_which_nothing_can_be_read_but_dns_is_not_called_working() -> None:
     """The store was deleted and nothing runs: an answer from DNS alone says nothing of who looks after it."""
     status = made(source="dns", store=None, store_error=Unavailable("gone"), observer=None, processes={})

@@ -3,15 +3,19 @@
 from msgspec import structs
 from status_examples import API, FIRST, NOW, POOL, WWW, facts, ids, live, made, problems, region, row, stored
 
+from fencepost.cli.looking import source_line
 from fencepost.core.fence import Hold, HoldKind
 from fencepost.core.instant import SECOND
 from fencepost.core.record_set import content
 from fencepost.core.traffic.membership import Rule, State
 from fencepost.ports import HistoryRow, Unavailable
 from fencepost.roles.status.breaches import breach
+from fencepost.roles.status.compose import compose
 from fencepost.roles.status.document import Status, when
 from fencepost.roles.status.facts import DnsFacts, Process
 from fencepost.roles.status.promise_watch import Broken
+
+GONE = Unavailable("the store file is gone")
 
 
 def test_a_drain_is_proposed_only_where_it_would_be_taken() -> None:
@@ -143,3 +147,30 @@ def test_a_breach_outlives_the_observer_that_saw_it() -> None:
     line = HistoryRow("finding", API, "observer", "never_empty broken: no address", FIRST)
     assert breach(line) == broken
     assert breach(structs.replace(line, by="load balancer")) is None
+
+
+def test_line_one_says_where_each_part_comes_from() -> None:
+    """With the store away it said "read from the markers in DNS" above a budget, hosts and pids, which aren't there."""
+    assert source_line(made()) == ""
+    asked = made(store=None, source="dns", store_error=GONE, observer=None)
+    assert source_line(asked).startswith(
+        "API and store are away; endpoints are read from the markers in DNS; pids from"
+    )
+    assert source_line(asked).endswith("what only the store knows (plan, budget, votes, hosts) isn't known")
+    bare = made(store=None, source="dns", store_error=GONE, observer=None, processes={})
+    assert "no supervisor tells of processes" in source_line(bare)
+    late = facts().now + 40 * SECOND
+    by_api = compose(structs.replace(facts(), source="dns", store_error=GONE, now=late))
+    text = source_line(by_api)
+    assert text.startswith("the store is away; endpoints are read from the markers in DNS, 40 s ago; ")
+    assert text.endswith("plan, budget, votes and hosts as the store had them 40 s ago")
+
+
+def test_the_store_of_a_region_that_stands_still_is_said_to_be_of_then() -> None:
+    """With everything stopped, old votes stood there as if they were of now."""
+    running = made(source="store", observer=None)
+    assert source_line(running) == "the API doesn't answer; this is read from the store and DNS"
+    late = NOW + 90 * SECOND
+    text = source_line(made(source="store", observer=None, processes={}, store=stored(at=late), now=late))
+    assert "; no checker, planner or manager is heard, the last was 1 min 3" in text
+    assert text.endswith(" ago: what the store says is as of then")

@@ -7,8 +7,13 @@ from fencepost.core.instant import SECOND, Duration
 from fencepost.ports import PortError, Unavailable
 from fencepost.roles.status.document import Status, decode
 from fencepost.settings import Region
+from fencepost.settings.units import spoken
 
 API_PATIENCE_S = 1.5
+SAID_FROM_S = 3.0
+"""What is younger is now, for people."""
+KEEPING = ("checker", "planner", "host-manager")
+"""Roles that keep what the store says of targets and hosts true."""
 
 
 def ask_api(region: Region, path: str, timeout: Duration) -> bytes:
@@ -82,8 +87,42 @@ async def without_api(talk: Talk) -> Status:
     return status
 
 
-SOURCES = {
-    "store": "the API doesn't answer; this is read from the store and DNS",
-    "dns": "API and store are away; this is read from the markers in DNS",
-}
-"""What line one says of how far down it had to look."""
+def source_line(found: Status) -> str:
+    """How far down one had to look for a document, where each part of it comes from and how old that is; "" for all.
+
+    An API whose store is away shows what it read before, which no document that was put together here has.
+    """
+    if found.source == "api":
+        return ""
+    if found.source == "store":
+        return "the API doesn't answer; this is read from the store and DNS" + unheard(found)
+    by_api = found.observed is not None or found.ages.store_s is not None
+    dns, away = markers(found.ages.dns_s), "the store is away" if by_api else "API and store are away"
+    processes = "pids from the supervisor" if found.restarts is not None else "no supervisor tells of processes"
+    if found.ages.store_s is not None:
+        stored = f"plan, budget, votes and hosts as the store had them {aged(found.ages.store_s)}"
+    else:
+        stored = "what only the store knows (plan, budget, votes, hosts) isn't known"
+    return f"{away}; {dns}; {processes}; {stored}"
+
+
+def markers(age_s: float | None) -> str:
+    """Where the endpoints come from."""
+    if age_s is None:
+        return "DNS can't be read either"
+    return "endpoints are read from the markers in DNS" + (f", {aged(age_s)}" if age_s >= SAID_FROM_S else "")
+
+
+def unheard(found: Status) -> str:
+    """That none of the roles who bring the store's facts up to date is heard, and since when."""
+    roles = [each for each in found.roles if each.name.partition("/")[0] in KEEPING]
+    if any(each.state not in ("down", "silent") for each in roles):
+        return ""
+    heard = min((each.seen_s for each in roles if each.seen_s is not None), default=None)
+    since = f", the last was {aged(heard)}: what the store says is as of then" if heard is not None else ""
+    return f"; no checker, planner or manager is heard{since}"
+
+
+def aged(age_s: float) -> str:
+    """An age in words."""
+    return f"{spoken(int(age_s) * SECOND)} ago"

@@ -120,7 +120,9 @@ def shard_lines(status: Status) -> list[str]:
     lines = []
     for each in status.fleet.shards:
         manager = f"manager {each.state or 'unknown'}" + (f" (pid {each.pid})" if each.pid else "")
-        hosts = counted(each, ("held", "suspect", "lapsed"))
+        # One that is suspect still holds its lease, and counts among the held for programs; people see each once.
+        well = each if each.held is None else structs.replace(each, held=max(0, each.held - (each.suspect or 0)))
+        hosts = counted(well, ("held", "suspect", "lapsed"))
         instances = counted(each, ("ready", "pending", "waiting", "ending"))
         number = UNKNOWN if each.hosts is None else f"{each.hosts:,}"
         noun = "host" if each.hosts == 1 else "hosts"

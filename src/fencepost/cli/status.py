@@ -10,7 +10,7 @@ from cyclopts import Parameter
 
 from fencepost.cli.flags import Config, Json, Timeout, duration
 from fencepost.cli.layout import table, width
-from fencepost.cli.looking import SOURCES, from_api, without_api
+from fencepost.cli.looking import from_api, source_line, without_api
 from fencepost.cli.regions import region_of, shown
 from fencepost.cli.talk import Talk, talk_about
 from fencepost.cli.terminal import CLEAR, interactive, note, say, styled
@@ -80,8 +80,8 @@ def tell(found: Status, *, as_json: bool) -> None:
         return
     from fencepost.cli.screen import status_lines
 
-    if found.source in SOURCES:
-        say(styled(SOURCES[found.source], "yellow"))
+    if line := source_line(found):
+        say(styled(line, "yellow"))
     say("\n".join(status_lines(found, time.time_ns(), width(sys.stdout))))
 
 

@@ -8,6 +8,11 @@ from fencepost.adapters.store_sqlite.schema import MAKE_HINT
 from fencepost.ports import Misconfigured, PortError, Unavailable
 
 BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+REPLACE_HINT = (
+    "move the file, its -wal and its -shm aside while everything runs (stopping our DNS server ends its answers):"
+    " a new store adopts what stands in DNS within a second or so; docs/operating/store-lost.md"
+)
+"""The way out of a store that holds something else than we wrote; the runbook and ``status`` say the same."""
 _KEPT = "nothing that was committed is lost, and it goes on by itself once that is over"
 
 
@@ -63,7 +68,7 @@ def damaged(path: Path, text: str) -> Misconfigured:
     return Misconfigured(
         f"the store file is damaged or no store ({text})",
         where=str(path),
-        hint="stop the region, move the file and its -wal aside, start it: a new store adopts what stands in DNS",
+        hint=REPLACE_HINT,
     )
 
 
@@ -72,8 +77,7 @@ def unreadable(path: Path, error: UnreadableError) -> Misconfigured:
     return Misconfigured(
         f"the store is damaged or another version's ({error})",
         where=str(path),
-        hint="run the fencepost that wrote it; else stop the region, move the file and its -wal aside, start it:"
-        " a new store adopts what stands in DNS",
+        hint=f"run the fencepost that wrote it; else {REPLACE_HINT}",
     )
 
 

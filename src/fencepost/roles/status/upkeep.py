@@ -7,7 +7,7 @@ from msgspec import structs
 
 from fencepost import __version__
 from fencepost.core.instant import SECOND
-from fencepost.ports import Misconfigured
+from fencepost.ports import Misconfigured, PortError
 from fencepost.roles.status import kinds
 from fencepost.roles.status.document import Problem, RoleStatus
 from fencepost.roles.status.facts import Facts
@@ -33,13 +33,13 @@ def store_problems(facts: Facts) -> Iterator[Problem]:
     where = facts.region.store.place
     look = f"ls -l {where}" if facts.region.store.kind == "sqlite" else "fencepost doctor"
     if isinstance(error, Misconfigured):
-        yield problem(facts, kinds.STORE_MISCONFIGURED, where, said(error), error.hint or look)
+        yield problem(facts, kinds.STORE_MISCONFIGURED, where, of_store(error, where), error.hint or look)
     elif error is not None:
         since = facts.store.at if facts.store else 0
         does = "records are still healed, nothing new is planned"
         if facts.store is None and not facts.processes and facts.observer is None:
             does = "whether any role of the region runs can't be seen from here"
-        text = f"{said(error)}; {does}"
+        text = f"{of_store(error, where)}; {does}"
         yield problem(facts, kinds.STORE_UNAVAILABLE, where, text, look, since)
     elif facts.store_full is not None:
         disk = f"df -h {Path(where).parent}" if facts.region.store.kind == "sqlite" else look
@@ -172,6 +172,12 @@ def role_problem(facts: Facts, role: RoleStatus, *, needed: bool) -> Iterator[Pr
 def start(facts: Facts) -> str:
     """The line that starts the region."""
     return " ".join(["fencepost", *start_words(Path(facts.region.path))])
+
+
+def of_store(error: PortError, where: str) -> str:
+    """What a store's error says, without the place, which stands before it as what the problem is on."""
+    same = error.where == where or Path(error.where).name == Path(where).name
+    return error.what if same else said(error)
 
 
 def said(error: Exception) -> str:
