@@ -127,6 +127,17 @@ class Route53Stage:
         self._ports.append(made)
         return made
 
+    def sleeping(self, slept: list[float], **changed: Any) -> Route53Dns:
+        """A port whose pauses take no time, and are listed, seconds."""
+
+        async def sleep(seconds: float) -> None:
+            slept.append(seconds)
+            await asyncio.sleep(0)
+
+        made = Route53Dns(self.settings(**changed), sleep=sleep)
+        self._ports.append(made)
+        return made
+
     def shared(self, folder: Path, **changed: Any) -> Route53Dns:
         """A port that shares a folder with others."""
         return self.port(folder=folder, **changed)

@@ -20,14 +20,22 @@ from fencepost.roles.local_file import LocalFile
 from fencepost.roles.loop import Condition, drive
 
 __all__ = ["server", "stage"]
-WRITE = "ChangeResourceRecordSets"
+WRITE, LIST = "ChangeResourceRecordSets", "ListResourceRecordSets"
 WITHIN_S = 60.0
 
 
 async def enact(
-    stage: Route53Stage, folder: Path, rows: Mapping[str, Collection[str]], enactors: int = 1
+    stage: Route53Stage,
+    folder: Path,
+    rows: Mapping[str, Collection[str]],
+    enactors: int = 1,
+    batch: int = ROOM.endpoints,
+    slept: list[float] | None = None,
 ) -> list[EnactorHands]:
-    """Publish rows, and let enactors of one host work until nothing is left to do but what was found unfit."""
+    """Publish rows, and let enactors of one host work until nothing is left to do but what was found unfit.
+
+    With ``slept``, the ports' pauses take no time and are listed there, seconds.
+    """
     store = SqliteStore.open(folder / "store.db", create=True)
     made = [Row.of(name, Generation(0, 1), content(addresses, 30), families="4") for name, addresses in rows.items()]
     assert await store.publish(Plan(await store.head(), 1, 0, tuple(made))) is not None
@@ -35,8 +43,8 @@ async def enact(
     for index in range(enactors):
         at = index * len(names) // enactors
         cursor = names[at - 1] if at else ""
-        settings = EnactorSettings(f"enactor/{index}", OWNER, batch=ROOM.endpoints, room=ROOM, cursor=cursor)
-        port = stage.port(folder=folder)
+        settings = EnactorSettings(f"enactor/{index}", OWNER, batch=batch, room=ROOM, cursor=cursor)
+        port = stage.port(folder=folder) if slept is None else stage.sleeping(slept, folder=folder)
         hands = EnactorHands(settings, DOMAIN, port, store, LocalFile(folder / f"{index}.known"))
         all_hands.append(hands)
         tasks.append(asyncio.ensure_future(drive(DnsEnactor(settings, settings.batch, cursor), hands, Condition())))
@@ -80,14 +88,39 @@ def test_dnscontrol_1114_501_changes_are_split_below_the_limit(stage: Route53Sta
 
 
 def test_external_dns_1293_octodns_96_each_sixth_call_is_turned_away(stage: Route53Stage, tmp_path: Path) -> None:
-    """ "Rate exceeded": every endpoint is written, once."""
+    """ "Rate exceeded", to reads and writes: every endpoint is written, once, after pauses of seconds, not an hour."""
     names = [f"n{number:03}.example.test" for number in range(300)]
+    slept: list[float] = []
 
     async def act() -> None:
         fault = Fault("error", code="Throttling", status=400, message="Rate exceeded", every=6)
         stage.server.faults.add(fault)
-        (hands,) = await enact(stage, tmp_path, {name: [f"192.0.2.{n % 250}"] for n, name in enumerate(names)})
+        rows = {name: [f"192.0.2.{n % 250}"] for n, name in enumerate(names)}
+        (hands,) = await enact(stage, tmp_path, rows, batch=10, slept=slept)
+        calls = list(stage.server.calls)
+        turned_away = calls[5::6]
+        assert turned_away.count(WRITE) >= 3
+        assert calls.count(WRITE) - turned_away.count(WRITE) == 30, "each batch is applied once"
         assert all(live(hands, name) == ((f"192.0.2.{n % 250}",), 1, 1) for n, name in enumerate(names))
+        pauses = [each for each in slept if each > 0.2]
+        assert len(pauses) >= len(turned_away) - 1, "all but one that came at the very end were waited for"
+        assert max(pauses) <= 8
+        assert sum(slept) <= 10 * len(turned_away)
+
+    stage.run(act)
+
+
+def test_external_dns_1293_octodns_96_the_first_listing_is_turned_away(stage: Route53Stage, tmp_path: Path) -> None:
+    """Three times in a row, before anything is known: it is asked for again, later each time."""
+    slept: list[float] = []
+
+    async def act() -> None:
+        stage.server.faults.add(Fault("error", LIST, times=3, code="Throttling", status=400, message="Rate exceeded"))
+        (hands,) = await enact(stage, tmp_path, {"n.example.test": ["192.0.2.1"]}, slept=slept)
+        assert live(hands, "n.example.test") == (("192.0.2.1",), 1, 1)
+        assert list(stage.server.calls).count(LIST) >= 4
+        assert sum(each > 0.2 for each in slept) >= 3
+        assert sum(slept) <= 30
 
     stage.run(act)
 
