@@ -11,6 +11,7 @@ from fencepost.core.traffic.membership import OverrideKind, Rule, State, Votes
 from fencepost.core.zone import Live
 from fencepost.ports import HistoryRow, Refused
 from fencepost.roles.overrides import StoredOverride
+from fencepost.roles.status.compose import compose
 from fencepost.roles.status.explain import explain
 from fencepost.roles.status.explanation import render
 from fencepost.roles.status.facts import DnsFacts, Facts
@@ -291,6 +292,37 @@ def test_without_the_store_a_listed_target_is_still_known_as_one() -> None:
     assert "nobody checks it" not in text + said("127.0.9.9", away)
     with pytest.raises(Refused, match="is a target, and how it is seen stands in the store, which can't be read"):
         explain(away, (), "127.0.1.2")
+
+
+@pytest.mark.parametrize(
+    ("cause", "word"),
+    [
+        ("the lease of host h1 has lapsed", "lapsed"),
+        ("host h1 is gone, as a person said", "gone"),
+        ("web-k3v9q2mx.1 is over: exit status 1", "over"),
+        ("connection refused", "dead"),
+        ("another is over", "dead"),
+    ],
+)
+def test_a_target_whose_checks_pass_is_not_called_dead(cause: str, word: str) -> None:
+    """A lapsed host's target was "dead", with "votes 2 of 2 healthy (18 % or less = dead)" beside it."""
+    for state, how in ((State.OUT, "since 20:04:11"), (State.KEPT, "since 20:04:11, still answered")):
+        gone = member(
+            "127.0.1.1",
+            state,
+            healthy=False,
+            cause=cause,
+            votes=Votes(2, 2),
+            since=at("20:04:11"),
+            source="web-k3v9q2mx.1",
+        )
+        example = with_pool(members=(gone, *POOL.members[1:]))
+        text = said("127.0.1.1", example)
+        assert f"127.0.1.1 (a)  {word} {how}" in text
+        assert ("votes   2 of 2 healthy (18 % or less = dead)" in text) is (word == "dead")
+        assert (f"votes   {cause}, so they don't count: 2 of 2 healthy" in text) is (word != "dead")
+        reasons = [each.reason for each in compose(example).endpoints[0].out if each.address == "127.0.1.1"]
+        assert reasons == ([word] if state is State.OUT else [])
 
 
 def test_a_target_says_which_endpoints_a_hold_keeps_from_answering_it() -> None:

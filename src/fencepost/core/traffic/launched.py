@@ -33,6 +33,9 @@ from fencepost.core.capacity.network_state import missing
 from fencepost.core.capacity.rows import HostRow, InstanceRow, NetworkRow
 from fencepost.core.traffic.membership import SERVING, Member, Membership, State, Target
 
+_LEASE_OF, _LAPSED, _GONE = "the lease of host ", " has lapsed", " is gone, as a person said"
+"""Of causes; `why_dead` knows them again."""
+
 
 class FleetRows(Struct, frozen=True, gc=False):
     """The fleet's rows as read last, by key, all of one life of the store.
@@ -198,14 +201,27 @@ def outlived(target: Target, member: Member) -> bool:
     return bool(target.gone) and member.served and member.source not in ("", target.source)
 
 
+def why_dead(member: Member) -> str:
+    """What a member that counts as dead is, in a word for people.
+
+    "lapsed", "gone" or "over" where its host's lease, a person's word or its attempt's end says that it must not serve
+    and its checks may well pass: "dead" is then said of nothing that anybody saw.
+    """
+    if member.cause.startswith(_LEASE_OF) and member.cause.endswith(_LAPSED):
+        return "lapsed"
+    if member.cause.startswith("host ") and member.cause.endswith(_GONE):
+        return "gone"
+    return "over" if member.source and member.cause.startswith(f"{member.source} is over") else "dead"
+
+
 def forsaken(host: HostRow | None, life: str) -> str:
     """Why what runs on a host must not serve, as the rows know for certain; "" if nothing speaks against it."""
     if host is None:
         return ""
     if host.word == "gone":
-        return f"host {host.host} is gone, as a person said"
+        return f"host {host.host}{_GONE}"
     if host.lease == "lapsed" and host.life == life:
-        return f"the lease of host {host.host} has lapsed"
+        return f"{_LEASE_OF}{host.host}{_LAPSED}"
     return ""
 
 

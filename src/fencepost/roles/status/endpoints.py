@@ -5,6 +5,7 @@ from fencepost.core.instant import SECOND
 from fencepost.core.judge import same
 from fencepost.core.orders import plain
 from fencepost.core.store import Row
+from fencepost.core.traffic.launched import why_dead
 from fencepost.core.traffic.membership import Member, Membership, State
 from fencepost.core.zone import Live, withdraws
 from fencepost.roles.status.answered import answered, foreign, hold_at, left_alone, of_family
@@ -138,7 +139,7 @@ def out(member: Member) -> Out:
     if member.state is State.DRAINED:
         return Out(member.key, "drained", str(member.rule), when(member.since))
     if member.healthy is False:
-        return Out(member.key, "dead", str(member.rule), when(member.dead_since or member.since))
+        return Out(member.key, why_dead(member), str(member.rule), when(member.dead_since or member.since))
     return Out(member.key, "not back yet", str(member.rule), when(member.since))
 
 

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from fencepost.core.fence import Hold
 from fencepost.core.instant import SECOND
 from fencepost.core.names import normalise
+from fencepost.core.traffic.launched import why_dead
 from fencepost.core.traffic.membership import SERVING, Member
 from fencepost.ports import HistoryRow, Refused
 from fencepost.roles.status.answered import answered, follows, held_with, hold_at, left_alone, of_family, of_pool, until
@@ -129,7 +130,7 @@ def held_item(ground: Ground, member: Member, hold: Hold) -> Item:
     """A target that is answered because a person's hold says so, with how its checks see it."""
     if member.healthy is False:
         since = clock(member.dead_since or member.since, ground.facts.now)
-        text = f"dead since {since}, answered as the {hold.kind} says"
+        text = f"{why_dead(member)} since {since}, answered as the {hold.kind} says"
         return Item(member.key, member.zone, HELD, text, (Detail("votes", votes(ground, member)),))
     text = f"{member.votes.healthy} of {member.votes.fresh} checkers pass"
     return Item(member.key, member.zone, HELD, "no verdict yet" if member.healthy is None else text)

@@ -10,6 +10,7 @@ from fencepost.core.store import Row, Wanted
 from fencepost.core.traffic.allowance import allowance
 from fencepost.core.traffic.allowance import why_kept as allowance_says
 from fencepost.core.traffic.desired import desired
+from fencepost.core.traffic.launched import why_dead
 from fencepost.core.traffic.membership import Member, Membership, Mode, Rule, State
 from fencepost.core.traffic.quorum import LEAST_VOTES
 from fencepost.core.traffic.roster import LAST_ONE
@@ -70,7 +71,7 @@ def dead_and_answered(facts: Facts, pool: Pool, row: Membership, member: Member)
     mine = {each.name for each in of_pool(facts, pool.name)}
     for name, hold in held_with(facts, member.key):
         if name in mine:
-            text = f"dead, still answered: {name} is held by a {hold.kind}, {until(hold)}"
+            text = f"{why_dead(member)}, still answered: {name} is held by a {hold.kind}, {until(hold)}"
             line = f"fencepost explain {name}"
             return problem(facts, kinds.KEPT[Rule.OPERATOR], member.key, text, line, member.dead_since or member.since)
     return None
@@ -81,7 +82,7 @@ def kept(facts: Facts, pool: Pool, row: Membership, member: Member) -> Problem:
     kind = kinds.KEPT.get(member.rule, kinds.KEPT[Rule.FAILING_NOW])
     why, way = why_kept(pool, row, member, facts.now), way_out(facts, pool, row, member)
     more = f"; {way.note}" if SPARE in way.line else ""
-    return problem(facts, kind, member.key, f"dead, kept: {why}{more}", way.line, member.since)
+    return problem(facts, kind, member.key, f"{why_dead(member)}, kept: {why}{more}", way.line, member.since)
 
 
 def why_kept(pool: Pool, row: Membership, member: Member, now: Instant) -> str:

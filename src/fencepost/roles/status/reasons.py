@@ -10,6 +10,7 @@ from fencepost.core.fence import Hold
 from fencepost.core.instant import DAY, SECOND, Instant
 from fencepost.core.orders import plain
 from fencepost.core.traffic.allowance import allowance, why_kept
+from fencepost.core.traffic.launched import why_dead
 from fencepost.core.traffic.membership import MICRO, SERVING, Member, Membership, Move, OverrideKind, Rule, State
 from fencepost.ports import HistoryRow
 from fencepost.roles.overrides import StoredOverride
@@ -40,12 +41,12 @@ def item(ground: Ground, member: Member) -> Item:
     details = [Detail("votes", votes(ground, member))]
     match member.state:
         case State.OUT:
-            text = f"dead since {clock(member.dead_since or member.since, now)}"
+            text = f"{why_dead(member)} since {clock(member.dead_since or member.since, now)}"
             if member.healthy is not False:
                 text = f"passes again; out since {clock(member.since, now)}"
             details += [Detail("limit", allowed(ground, member)), Detail("dns", written(ground, member))]
         case State.KEPT:
-            text = f"dead since {clock(member.dead_since or member.since, now)}, {share(ground, member)}"
+            text = f"{why_dead(member)} since {clock(member.dead_since or member.since, now)}, {share(ground, member)}"
             details += kept(ground, member)
         case State.PENDING:
             text = f"not in service yet: {member.cause or 'waiting for its first verdicts'}"
@@ -64,6 +65,8 @@ def item(ground: Ground, member: Member) -> Item:
 def votes(ground: Ground, member: Member) -> str:
     """What the checkers say, and how that is counted."""
     health = health_settings(ground.pool)
+    if member.healthy is False and why_dead(member) != "dead":
+        return f"{member.cause}, so they don't count: {member.votes.healthy} of {member.votes.fresh} healthy"
     text = f"{member.votes.healthy} of {member.votes.fresh} healthy ({health.quorum_ppm // 10_000} % or less = dead)"
     if member.votes.fresh < 2:
         text = f"{member.votes.fresh} fresh votes, two are needed: the last verdict holds"
