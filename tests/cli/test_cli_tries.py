@@ -11,7 +11,7 @@ from fencepost.cli.up_tries import DRAWN_MOST, Tries, answered
 from fencepost.roles.dns_server.weights import ADDRESSES_MAX
 from fencepost.roles.fleet.view import HostSeen, InstanceSeen
 from fencepost.roles.status.compose import compose
-from fencepost.roles.status.document import PoolStatus, Status
+from fencepost.roles.status.document import Out, PoolStatus, Status
 from fencepost.roles.status.facts import Facts
 from fencepost.settings import load
 
@@ -65,7 +65,34 @@ def test_a_dead_pid_is_shown_nowhere_and_its_successor_is_at_once() -> None:
     killed = {**PIDS, FIRST: None}
     five = answering(standing(1.0, 1), [each for each in TARGETS if each != "127.0.2.1"])
     assert kills(lines(tries, five, killed))[0] == "(127.0.2.1 is down) out of DNS; started again in about a minute"
-    assert kills(lines(tries, five, {**PIDS, FIRST: 99}))[0].startswith("kill 99 127.0.2.1 ")
+    back = answering(standing(1.0), TARGETS)
+    assert kills(lines(tries, back, {**PIDS, FIRST: 99}))[0].startswith("kill 99 127.0.2.1 ")
+
+
+def test_only_targets_in_service_are_offered() -> None:
+    """It offered to kill one that was out ("leaves within 3.5 s"): nothing came of it."""
+    tries = Tries(REGION)
+    lines(tries, standing(), PIDS)
+    out = answering(standing(1.0, 1), [each for each in TARGETS if each != "127.0.2.1"])
+    first, *others = out.endpoints
+    drained = structs.replace(first, out=(Out("127.0.2.1", "drained", "operator", None),))
+    one, two = kills(lines(tries, structs.replace(out, endpoints=(drained, *others)), PIDS))
+    assert one.startswith("(127.0.2.1 is out of DNS) drained; ")
+    assert one.endswith(" explain 127.0.2.1")
+    assert two == "kill 24; sleep 5; kill 20 one more leaves, one is kept"
+    kept = answering(standing(1.0), TARGETS, ("127.0.3.1",))
+    assert kills(lines(tries, kept, PIDS))[1].startswith("(127.0.3.1 is kept) it looks dead already; ")
+
+
+def test_what_is_kept_is_kept_by_the_limit_that_is_reached() -> None:
+    """It said "the budget pays for one" where the budget was 2.0 and one was out: max_out was it."""
+    tries = Tries(REGION)
+    assert "both are kept: max_out is reached by the one above" in kills(lines(tries, standing(2.0, 1), PIDS))[1]
+    paused = standing()
+    paused = structs.replace(paused, pools=(structs.replace(paused.pools[0], mode="disabled"),))
+    one, two = kills(lines(tries, paused, PIDS))
+    assert "it is kept: automation is off here" in one
+    assert "both are kept: automation is off here" in two
 
 
 def test_half_a_line_that_was_tried_is_not_offered() -> None:
@@ -78,7 +105,8 @@ def test_half_a_line_that_was_tried_is_not_offered() -> None:
     both = answering(standing(0.0, 1), [each for each in TARGETS if each != "127.0.3.1"], ("127.0.1.1",))
     found = kills(lines(tries, both, {**PIDS, ONE: None, OTHER: None}))
     assert found[1].startswith("(127.0.3.1 and 127.0.1.1 are down) out of DNS; kept in DNS; ")
-    assert kills(lines(tries, both, {**PIDS, ONE: 91, OTHER: 92}))[1].startswith("kill 91; sleep 5; kill 92 ")
+    well = answering(standing(0.0), TARGETS)
+    assert kills(lines(tries, well, {**PIDS, ONE: 91, OTHER: 92}))[1].startswith("kill 91; sleep 5; kill 92 ")
 
 
 def seen(words: dict[str, str], at: list[tuple[str, str]]) -> UpFleet:

@@ -80,29 +80,45 @@ class Tries(Struct):
             self.pair = (targets[-2], targets[0])
 
     def kills(self, status: Status, pids: Mapping[str, int | None]) -> list[tuple[str, str]]:
-        """The lines that kill targets, and what comes of it as the pool stands now."""
+        """The lines that kill targets in service, and what comes of it as the pool stands now."""
         pool = self.region.pools[0]
         stands = next((each for each in status.pools if each.name == pool.name), None)
         if self.first is None or self.pair is None or stands is None:
             return []
-        longest = leaves_dns_ns(pool)[1]
-        may = may_leave(stands, pool)
-        why = why_kept(stands)
-        address, pid = address_of(self.first), pids[self.first]
-        if pid:
-            leaves = f"{address} leaves within {spoken(longest)}"
-            rows = [(f"kill {pid}", leaves if may > 0 else f"it is kept: {why}")]
-        else:
-            rows = [(f"({address} is down)", self.down(status, [address]))]
+        longest, may = leaves_dns_ns(pool)[1], may_leave(stands, pool, status.mode)
+        rows = self.idle(status, [self.first], pids)
+        offered = not rows
+        if offered:
+            leaves = f"{address_of(self.first)} leaves within {spoken(longest)}"
+            kept = f"it is kept: {why_kept(stands, status.mode)}"
+            rows.append((f"kill {pids[self.first]}", leaves if may > 0 else kept))
+        idle = self.idle(status, list(self.pair), pids)
+        if idle:
+            return rows + idle
+        before = 1 if offered and may > 0 else 0
         one, other = pids[self.pair[0]], pids[self.pair[1]]
-        if not one or not other:
-            down = [address_of(name) for name in self.pair if not pids[name]]
+        says = {0: f"both are kept: {why_kept(stands, status.mode, before)}", 1: "one more leaves, one is kept"}
+        then = says.get(may - before, "two more leave")
+        return [*rows, (f"kill {one}; sleep {longest // SECOND + 2}; kill {other}", then)]
+
+    def idle(self, status: Status, names: list[str], pids: Mapping[str, int | None]) -> list[tuple[str, str]]:
+        """A line that says why these aren't offered: they are down, or no checks' verdict would change anything."""
+        down = [address_of(name) for name in names if not pids[name]]
+        if down:
             verb = "is" if len(down) == 1 else "are"
-            return [*rows, (f"({' and '.join(down)} {verb} down)", self.down(status, down))]
-        after = max(0, may - 1) if pid else may
-        says = {0: f"both are kept: {why}", 1: "one more leaves, one is kept"}.get(after, "two more leave")
-        rows.append((f"kill {one}; sleep {longest // SECOND + 2}; kill {other}", says))
-        return rows
+            return [(f"({' and '.join(down)} {verb} down)", self.down(status, down))]
+        endpoint = status.endpoints[0] if status.endpoints else None
+        if endpoint is None or endpoint.addresses is None:
+            return []
+        reasons = {each.address: each.reason for each in endpoint.out}
+        found = []
+        for address in map(address_of, names):
+            if address in endpoint.kept:
+                found.append((f"({address} is kept)", f"it looks dead already; {command()} explain {address}"))
+            elif address not in endpoint.addresses:
+                why = reasons.get(address, "not in service")
+                found.append((f"({address} is out of DNS)", f"{why}; {command()} explain {address}"))
+        return found
 
     def down(self, status: Status, addresses: list[str]) -> str:
         """What came of these deaths so far, and what starts something there again, if that is to come."""
@@ -154,20 +170,29 @@ def laid_out(rows: list[tuple[str, str]], columns: int) -> list[str]:
     return found
 
 
-def may_leave(stands: PoolStatus, pool: Pool) -> int:
+def may_leave(stands: PoolStatus, pool: Pool, mode: str = "enabled") -> int:
     """How many targets of average weight automation may still take out now; 0 where that isn't known."""
-    if stands.budget is None or stands.max_out_targets is None or stands.targets == 0:
+    if stopped(stands, mode) or stands.budget is None or stands.max_out_targets is None or stands.targets == 0:
         return 0
     each = sum(target.counts for target in pool.targets) / len(pool.targets) if pool.targets else 1
     return max(0, min(int(stands.budget / each + 1e-6), stands.max_out_targets - (stands.out or 0)))
 
 
-def why_kept(stands: PoolStatus) -> str:
-    """The limit that is reached."""
-    if stands.max_out_targets is not None and stands.max_out_targets <= (stands.out or 0):
-        return "max_out is reached"
+def stopped(stands: PoolStatus, mode: str) -> str:
+    """Why automation takes nothing out at all; "" if it may."""
+    if mode != "enabled" or stands.mode not in (None, "enabled"):
+        return "automation is off here"
+    return "the pool is in fail open" if stands.panic else ""
+
+
+def why_kept(stands: PoolStatus, mode: str = "enabled", before: int = 0) -> str:
+    """The limit that is reached, once so many more have left."""
+    if why := stopped(stands, mode):
+        return why
+    if stands.max_out_targets is not None and stands.max_out_targets <= (stands.out or 0) + before:
+        return "max_out is reached" + (" by the one above" if before else "")
     if stands.budget_next_s is None:
-        return "the budget pays for one"
+        return "the budget pays for one" if before else "what is left of the budget isn't known"
     return f"the budget is spent, the next in {spoken(int(stands.budget_next_s) * SECOND)}"
 
 
