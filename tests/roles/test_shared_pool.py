@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from msgspec import structs
 
-from fencepost.core.effects import Effect, Publish
+from fencepost.core.effects import Publish, Wake
 from fencepost.core.events import Event, Published, Woke
 from fencepost.core.instant import SECOND, Duration
 from fencepost.core.traffic.dns_planner import DnsPlanner, PlannerSettings
@@ -59,20 +59,21 @@ class Scene:
         self.version += 1
 
     async def plan(self) -> dict[str, tuple[str, ...]]:
-        """One pass of the planner: what its plan says of each endpoint."""
+        """Passes of the planner until it finds nothing more to plan: what its one plan says of each endpoint."""
+        plans: list[dict[str, tuple[str, ...]]] = []
         event: Event = Woke()
         while True:
             (effect,) = self.decider.on(event, self.version * SECOND)
-            told = await self.carry_out(effect)
+            if isinstance(effect, Wake):
+                self.hands.set_aside()
+                (only,) = plans
+                return only
+            told = await self.hands.perform(effect)
+            assert told is not None
             if isinstance(effect, Publish):
                 assert isinstance(told, Published)
-                return {row.name: row.content.a for row in effect.plan.rows}
+                plans.append({row.name: row.content.a for row in effect.plan.rows})
             event = told
-
-    async def carry_out(self, effect: Effect) -> Event:
-        told = await self.hands.perform(effect)
-        assert told is not None
-        return told
 
 
 def played(play: Callable[[Scene], Awaitable[None]]) -> None:
