@@ -284,7 +284,7 @@ NUMBERS = [
 
 @pytest.mark.parametrize(("old", "new", "expected"), NAMES + TARGETS + NUMBERS)
 def test_one_mistake_is_said_once_with_its_line(old: str, new: str, expected: str | None) -> None:
-    """One mistake, one line: no cascade from a value that was taken for a default (H17: gdnsd #90)."""
+    """One mistake, one line: no cascade from a value that was taken for a default (gdnsd #90)."""
     found = said(edited(old, new))
     if expected is None:
         assert len(found) == 1
