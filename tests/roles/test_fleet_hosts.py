@@ -235,7 +235,13 @@ def test_a_host_whose_lease_isnt_held_may_come_back_from_elsewhere_with_nothing(
         ({"at": "192.0.2.1:70000"}, "is at '192.0.2.1:70000'"),
         ({"room": -1}, "has room for -1"),
         ({"addresses": ["192.0.2.300"]}, "gives the address '192.0.2.300'"),
-        ({"addresses": ["192.0.2.3", "192.0.2.3"]}, "gives one address twice"),
+        ({"addresses": ["192.0.2.3", "192.0.2.3"]}, "gives the address 192.0.2.3 twice"),
+        ({"addresses": ["2001:db8::1", "2001:DB8:0::1"]}, "gives the address 2001:db8::1 twice"),
+        ({"addresses": ["0.0.0.0"]}, "'0.0.0.0', which is no one's address"),
+        ({"addresses": ["224.0.0.1"]}, "'224.0.0.1', which is multicast"),
+        ({"addresses": ["255.255.255.255"]}, "which is multicast, broadcast or reserved"),
+        ({"addresses": ["::ffff:10.0.0.1"]}, "which is IPv4 written as IPv6; write 10.0.0.1"),
+        ({"addresses": ["fe80::1%eth0"]}, "which names an interface"),
     ],
 )
 def test_a_host_that_cant_be_one_is_refused(fields: dict[str, Any], what: str) -> None:
@@ -246,6 +252,19 @@ def test_a_host_that_cant_be_one_is_refused(fields: dict[str, Any], what: str) -
         assert status == 422
         assert what in body["error"]["what"]
         assert (await api.store.rows("host")).rows == ()
+
+    asked(work)
+
+
+def test_addresses_are_kept_in_their_one_spelling() -> None:
+    """RFC 5952 section 4: one address written in two ways is one, here as in a region's file."""
+
+    async def work(api: Asked) -> None:
+        await api.open()
+        status, _, _ = await api.call("/v1/fleet/hosts", {"hosts": [{**HOST, "addresses": ["2001:DB8:0::1"]}]})
+        assert status == 200
+        rows = [at.row for at in (await api.store.store.rows("host")).rows]
+        assert [row.addresses for row in rows if isinstance(row, HostRow)] == [("2001:db8::1",)]
 
     asked(work)
 

@@ -161,15 +161,15 @@ def place_of(listen: str) -> HostPort:
 
 
 def addresses_of(given: tuple[str, ...]) -> tuple[str, ...]:
-    """Addresses for instances, as they are written. Raises ``Misconfigured``."""
-    import ipaddress
+    """Addresses for instances, as they are written; what a region's file refuses too. Raises ``Misconfigured``."""
+    from fencepost.settings import values
 
     found = []
     for each in (part for text in given for part in text.split(",") if part):
         try:
-            found.append(str(ipaddress.ip_address(each)))
-        except ValueError:
-            raise Misconfigured(f"--address {each!r} is no address", hint="--address 192.0.2.10") from None
+            found.append(values.address(each))
+        except values.UnfitError as error:
+            raise Misconfigured(f"--address {each!r} {error}", hint="--address 192.0.2.10") from None
     twice = next((each for at, each in enumerate(found) if each in found[:at]), None)
     if twice is not None:
         hint = "each address once: one instance has it at a time, so twice the same gives room for one"

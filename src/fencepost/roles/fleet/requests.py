@@ -31,7 +31,7 @@ from fencepost.roles.fleet.registering import PATH as HOSTS_PATH
 from fencepost.roles.fleet.registering import Hosted
 from fencepost.roles.fleet.view import View
 from fencepost.roles.status.document import when
-from fencepost.settings import Region
+from fencepost.settings import Region, values
 from fencepost.settings.fleet import HOST_NAME
 from fencepost.settings.mistakes import advice
 from fencepost.settings.units import NS, spoken
@@ -276,10 +276,16 @@ def judged(host: Hosted, region: Region, listed: frozenset[str]) -> HostRow:
         refuse(f"is at {host.at[:60]!r}", "an address and a port, like 192.0.2.1:7700")
     if not 0 <= host.room <= ROOM_MOST or len(host.addresses) > ROOM_MOST:
         refuse(f"has room for {host.room}", f"0 to {ROOM_MOST}, and as many addresses at most")
-    wrong = [each for each in host.addresses if not is_address(each)]
-    if wrong or len(set(host.addresses)) < len(host.addresses):
-        refuse(f"gives the address {wrong[0][:60]!r}" if wrong else "gives one address twice", "each address, once")
-    return HostRow(host.host, host.zone, host.at, host.room, host.addresses)
+    found: list[str] = []
+    for each in host.addresses:
+        try:
+            found.append(values.address(each))
+        except values.UnfitError as error:
+            refuse(f"gives the address {each[:60]!r}, which {error}", "addresses that callers can be given")
+    twice = next((each for at, each in enumerate(found) if each in found[:at]), "")
+    if twice:
+        refuse(f"gives the address {twice} twice", "each address once, however it is written")
+    return HostRow(host.host, host.zone, host.at, host.room, tuple(found))
 
 
 def is_address(text: str) -> bool:
