@@ -277,3 +277,32 @@ def test_a_connection_reset_at_once_is_no_fault(server: Running, caplog: pytest.
     assert server.ask(DOMAIN, "SOA", tcp=True).rcode() == dns.rcode.NOERROR
     assert not [record for record in caplog.records if record.levelname == "ERROR"]
     assert server.server.counters.errors == 0
+
+
+def test_transfers_asked_for_ahead_and_left_unread_are_no_fault_when_their_client_goes(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A client may close at any time (RFC 7766 section 6.2.4): it counts as closed early, and nothing is logged."""
+    where = settings_in(tmp_path, transfer=(HERE,))
+    with running(where) as server, contextlib.ExitStack() as stack:
+        update = new_update()
+        for index in range(100):
+            update.add(f"host{index}", 30, "TXT", f'"{"x" * 250}"')
+        assert server.update(update, tcp=True) == "NOERROR"
+        for _ in range(20):
+            sock = stack.enter_context(socket.create_connection((HERE, server.port), timeout=5))
+            sock.setblocking(False)
+            with contextlib.suppress(OSError):
+                for _ in range(20):
+                    sock.send(framed(DOMAIN, "AXFR") * 100)
+        before = -1
+        while before != (sent := server.server.counters.transfers.get("axfr", 0)):  # until their buffers are full
+            before = sent
+            time.sleep(0.2)
+        stack.close()
+        for _ in range(200):
+            if not len(server.server.connections):
+                break
+            time.sleep(0.02)
+        assert server.server.counters.connections_closed_early == 20
+    assert not [record for record in caplog.records if record.levelname == "ERROR"]

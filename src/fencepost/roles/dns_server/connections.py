@@ -146,6 +146,8 @@ class Connection:
 
     async def _write(self, reply: bytes) -> None:
         """One message out; a client that doesn't take it within the idle time-out is cut off."""
+        if self._writer.transport.is_closing():  # uvloop raises RuntimeError for what is written then
+            raise ConnectionResetError
         self._writer.write(len(reply).to_bytes(2, "big") + reply)
         self._now("reader")
         async with asyncio.timeout(self._all.settings.tcp_idle_s):
