@@ -2,9 +2,11 @@
 
 import asyncio
 import contextlib
+import logging
 import socket
 from collections.abc import AsyncIterator
 
+import pytest
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
@@ -87,6 +89,29 @@ def test_a_question_that_is_never_finished_ends_its_connection() -> None:
             assert await answered(port)
 
     asyncio.run(go())
+
+
+def test_who_leaves_in_the_midst_of_a_body_leaves_no_traceback(caplog: pytest.LogCaptureFixture) -> None:
+    """A client that crashes while it posts is its own affair: a line at most, and others are served."""
+
+    async def go() -> None:
+        async with serving(Limits()) as port:
+            _, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(b"POST /body HTTP/1.1\r\nhost: x\r\ncontent-length: 100\r\n\r\n{")
+            await writer.drain()
+            assert await answered(port)
+            writer.close()
+            for _ in range(1000):
+                if any("left in the midst of POST /body" in each for each in caplog.messages):
+                    break
+                await asyncio.sleep(0.01)
+            else:
+                pytest.fail("it was never noticed")
+            assert await answered(port)
+
+    with caplog.at_level(logging.DEBUG, "fencepost.roles.http_server"):
+        asyncio.run(go())
+    assert not [each for each in caplog.records if each.levelno >= logging.WARNING or each.exc_info]
 
 
 def test_an_answer_that_is_never_read_ends_its_connection() -> None:

@@ -8,6 +8,7 @@ waited longest. A caller with a whole question has its answer long before that.
 
 import asyncio
 import contextlib
+import logging
 import socket
 from collections import Counter
 from collections.abc import Iterator
@@ -17,6 +18,9 @@ from msgspec import Struct
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
+    from starlette.types import Receive, Scope, Send
+
+log = logging.getLogger(__name__)
 
 
 class Limits(Struct, frozen=True):
@@ -98,6 +102,22 @@ def watched(base: Any, visits: Visits) -> Any:
     return Watched
 
 
+class Forgiving:
+    """An application whose callers may leave before they have said all: nobody is there to be answered then."""
+
+    def __init__(self, app: "Starlette") -> None:
+        self.app = app
+
+    async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
+        """One request."""
+        from starlette.requests import ClientDisconnect
+
+        try:
+            await self.app(scope, receive, send)
+        except ClientDisconnect:
+            log.debug("a caller left in the midst of %s %s", scope.get("method"), scope.get("path"))
+
+
 async def serve(app: "Starlette", listening: socket.socket, limits: Limits | None = None) -> None:
     """Serve HTTP on a listening socket, until cancelled. Signals stay the process's own business."""
     import uvicorn
@@ -109,7 +129,12 @@ async def serve(app: "Starlette", listening: socket.socket, limits: Limits | Non
 
     visits = Visits(limits or Limits())
     config = uvicorn.Config(
-        app, log_config=None, access_log=False, lifespan="off", server_header=False, timeout_graceful_shutdown=1
+        Forgiving(app),
+        log_config=None,
+        access_log=False,
+        lifespan="off",
+        server_header=False,
+        timeout_graceful_shutdown=1,
     )
     config.load()
     config.http_protocol_class = watched(config.http_protocol_class, visits)

@@ -21,6 +21,7 @@ from msgspec import structs
 from fencepost.core.capacity.rows import HostRow, Word
 from fencepost.core.instant import SECOND
 from fencepost.core.jitter import jitter
+from fencepost.core.orders import text_faults
 from fencepost.ports import HistoryRow, PortError, Refused, Unavailable
 from fencepost.ports.fleet import FleetStorePort
 from fencepost.roles.fleet import changes
@@ -31,6 +32,7 @@ from fencepost.roles.fleet.registering import PATH as HOSTS_PATH
 from fencepost.roles.fleet.registering import Hosted
 from fencepost.roles.fleet.view import View
 from fencepost.roles.status.document import when
+from fencepost.roles.told import refuse
 from fencepost.settings import Region, values
 from fencepost.settings.fleet import HOST_NAME
 from fencepost.settings.mistakes import advice
@@ -260,31 +262,31 @@ class FleetApi:
 def judged(host: Hosted, region: Region, listed: frozenset[str]) -> HostRow:
     """A host as its row; ``listed`` are all that may be, if any are. Raises ``Refused``."""
 
-    def refuse(what: str, hint: str) -> None:
+    def unfit(what: str, hint: str) -> None:
         raise Refused(f"host {host.host[:80]!r} {what}", where="hosts", hint=hint)
 
     if not HOST_NAME.fullmatch(host.host):
-        refuse("has a name that can't be used", "1 to 63 small letters, digits, hyphens and dots")
+        unfit("has a name that can't be used", "1 to 63 small letters, digits, hyphens and dots")
     if listed and host.host not in listed:
         near = advice(host.host, sorted(listed)) if len(listed) <= MANY else f"{len(listed)} are named"
         hint = f"{near}; or add it to hosts in [fleet] of {region.path}, and  fencepost reload"
-        refuse("isn't one of the hosts that [fleet] names, and no others are taken", hint)
+        unfit("isn't one of the hosts that [fleet] names, and no others are taken", hint)
     if host.zone not in region.zones:
-        refuse(f"is in zone {host.zone[:40]!r}, which is none of this region's", advice(host.zone, region.zones))
+        unfit(f"is in zone {host.zone[:40]!r}, which is none of this region's", advice(host.zone, region.zones))
     place = PLACE.fullmatch(host.at)
     if place is None or not is_address(place[1] or place[2]) or not 1 <= int(place[3]) <= 65535:
-        refuse(f"is at {host.at[:60]!r}", "an address and a port, like 192.0.2.1:7700")
+        unfit(f"is at {host.at[:60]!r}", "an address and a port, like 192.0.2.1:7700")
     if not 0 <= host.room <= ROOM_MOST or len(host.addresses) > ROOM_MOST:
-        refuse(f"has room for {host.room}", f"0 to {ROOM_MOST}, and as many addresses at most")
+        unfit(f"has room for {host.room}", f"0 to {ROOM_MOST}, and as many addresses at most")
     found: list[str] = []
     for each in host.addresses:
         try:
             found.append(values.address(each))
         except values.UnfitError as error:
-            refuse(f"gives the address {each[:60]!r}, which {error}", "addresses that callers can be given")
+            unfit(f"gives the address {each[:60]!r}, which {error}", "addresses that callers can be given")
     twice = next((each for at, each in enumerate(found) if each in found[:at]), "")
     if twice:
-        refuse(f"gives the address {twice} twice", "each address once, however it is written")
+        unfit(f"gives the address {twice} twice", "each address once, however it is written")
     return HostRow(host.host, host.zone, host.at, host.room, tuple(found))
 
 
@@ -327,9 +329,12 @@ async def body_of(request: "Request", kind: type[T]) -> T:
         if len(body) > BODY_BYTES:
             raise Refused(f"over {BODY_BYTES} bytes", where="body", hint=READ)
     try:
-        return msgspec.json.decode(body, type=kind)
+        asked = msgspec.json.decode(body, type=kind)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise Refused(f"not what is asked for here: {error}", where="body", hint=READ) from None
+    said = [fault for name in ("by", "reason") for fault in text_faults(name, getattr(asked, name, ""))]
+    refuse(said, "plain text, in one line")
+    return asked
 
 
 def told(what: Callable[["Request"], Awaitable["Response"]]) -> Callable[["Request"], Awaitable["Response"]]:
