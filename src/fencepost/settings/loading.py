@@ -14,6 +14,7 @@ from fencepost.settings.fleet import judge_fleet
 from fencepost.settings.lines import Lines, Path
 from fencepost.settings.meaning import meaning
 from fencepost.settings.mistakes import Caution, Mistake, Notes, SettingsError, TooManyError, clean
+from fencepost.settings.nesting import DEPTH_MAX, parser_said, too_deep
 from fencepost.settings.places import judge_places
 from fencepost.settings.reading import Reading
 from fencepost.settings.relations import judge_relations
@@ -22,7 +23,6 @@ from fencepost.settings.schema import Region
 SIZE_MAX = 64 * 2**20
 """Bytes a file may have. A hundred thousand endpoints take about 8 MB."""
 
-_DEPTH_MAX = 64  # the parser recurses, and nothing here needs more than three
 _BARE = re.compile(r"\s*([A-Za-z0-9_.-]+)\s*=\s*\[?\s*(?!(?:true|false)\s*[#,\]]?\s*$)[\w.:/*%-]+\s*(?:[#,\]].*)?$")
 _TWICE = re.compile(r"Cannot declare \((.*?)\) twice")
 _AT = re.compile(r" ?\((?:at line (\d+), column (\d+)|at end of document)\)")
@@ -73,9 +73,9 @@ def judge(text: str, path: str, environ: Mapping[str, str] = os.environ, *, ipv6
     text = text.removeprefix("\ufeff").replace("\r\n", "\n")
     if not text.strip():
         return _refused(path, 1, "the file is empty; fencepost init writes one to begin with")
-    deep = _too_deep(text)
+    deep = too_deep(text)
     if deep:
-        return _refused(path, deep, f"tables or lists stand more than {_DEPTH_MAX} deep in one another")
+        return _refused(path, deep, f"tables or lists stand more than {DEPTH_MAX} deep in one another")
     try:
         raw = tomllib.loads(text)
     except (ValueError, RecursionError) as error:
@@ -135,7 +135,7 @@ def _broken(path: str, text: str, error: Exception) -> Report:
     """Say what the TOML parser said, with its line."""
     if isinstance(error, RecursionError):
         return _refused(path, 1, "is nested too deep")
-    said = str(error)
+    said = parser_said(error)
     at = _AT.search(said)
     if at is None:
         line = 1
@@ -148,8 +148,6 @@ def _broken(path: str, text: str, error: Exception) -> Report:
         names = twice[1].rstrip(",").replace("'", "").replace(", ", ".")
         said = f"[{names}] stands in the file twice" + said[twice.end() :]
     said = said.replace("Cannot overwrite a value", "this key is there twice")
-    if said.startswith("Exceeds the limit"):
-        said = "a number has too many digits"
     reason = clean(_AT.sub("", said)) or "can't be read"
     reason += _unquoted(text.split("\n")[line - 1 : line], reason)
     column = f", column {at[2]}" if at and at[2] else ""
@@ -165,19 +163,3 @@ def _unquoted(lines: list[str], reason: str) -> str:
     if found is None or not reason.startswith(("Invalid value", "Expected newline")):
         return ""
     return f'; text stands in quotes, like {clean(found[1])} = "…"'
-
-
-def _too_deep(text: str) -> int:
-    """Give the line that goes deeper than allowed, by brackets or by a dotted key, or 0. The parser is slow at both."""
-    for number, line in enumerate(text.split("\n"), 1):
-        if line.count("[") + line.count("{") > _DEPTH_MAX:
-            opened = 0
-            for c in line:
-                opened += (c in "[{") - (c in "]}")
-                if opened > _DEPTH_MAX:
-                    return number
-        if line.count(".") > _DEPTH_MAX and any(
-            part.count(".") > _DEPTH_MAX and not {'"', "'", "#"} & set(part) for part in line.split("=")
-        ):
-            return number
-    return 0

@@ -161,6 +161,7 @@ def test_what_is_no_record_at_all_is_told_of(raw: bytes, where: str) -> None:
     with pytest.raises(Misconfigured) as refused:
         read_record(raw, "mine.json")
     assert refused.value.where == where
+    assert "sys." not in refused.value.what
 
 
 LEAVES = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8)

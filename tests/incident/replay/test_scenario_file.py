@@ -190,6 +190,19 @@ def test_broken_syntax_and_what_is_no_scenario_at_all_are_told_too() -> None:
     assert len(mistakes("values = 5\nsources = 5\nact = 5\nscenario = 5")) == 5
 
 
+@pytest.mark.parametrize("key", [".".join("a" * 50_000) + "=1", "[" + ".".join("a" * 50_000) + "]"])
+def test_a_key_of_thousands_of_parts_is_refused_before_it_is_parsed(key: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in region.toml: the parser's memory grows with the square of them, gigabytes for 100 kB of text."""
+    monkeypatch.setattr("tomllib.loads", None)
+    assert mistakes(f"\n{key}") == ["2: tables or lists stand more than 64 deep in one another"]
+
+
+def test_the_parsers_words_about_itself_are_not_told() -> None:
+    """Python's advice about its limit of digits is for programmers; its recursion, over many lines, is depth."""
+    assert mistakes("schema=" + "9" * 10_000) == ["1: a number has too many digits"]
+    assert "deep" in mistakes("a = " + "[\n" * 5000)[0]
+
+
 def test_every_value_that_is_needed_is_missed_by_name() -> None:
     """Each line of values taken out in turn."""
     rows = [line for line in AWAY.splitlines() if " = { value =" in line]

@@ -16,6 +16,7 @@ from fencepost.incident.record.checking import mistakes, moment, shown
 from fencepost.incident.record.record import SCHEMA, Record
 from fencepost.ports import Misconfigured, Refused
 from fencepost.settings.mistakes import advice, nearest
+from fencepost.settings.nesting import parser_said
 
 FOLDER = "incidents"
 """Where a region's records lie, beside its region.toml."""
@@ -88,8 +89,7 @@ def _plain(raw: bytes, where: str) -> Any:
     except UnicodeDecodeError as error:
         raise Misconfigured("not UTF-8", where=f"{where}: byte {error.start}", hint="save it as UTF-8") from None
     except (ValueError, RecursionError) as error:
-        what = "nested too deeply" if isinstance(error, RecursionError) else str(error)
-        raise Misconfigured(what, where=where, hint=FORMAT) from None
+        raise Misconfigured(parser_said(error), where=where, hint=FORMAT) from None
 
 
 def _unknown(what: str) -> str:

@@ -32,13 +32,13 @@ from fencepost.incident.replay.scenario_text import DAY_S, Clock, amount, number
 from fencepost.ports import Misconfigured
 from fencepost.settings.lines import Lines, Path
 from fencepost.settings.mistakes import Mistake, Notes, SettingsError, TooManyError, advice, clean, shown
+from fencepost.settings.nesting import DEPTH_MAX, parser_said, too_deep
 
 SCHEMA = "fencepost.scenario/1"
 SHIPPED = ("aws-2025-10-19", "database-away", "bad-probe")
 """Scenarios that come with fencepost, by name."""
 SIZE_MAX = 1 << 20
 """Characters that a file may have; the shipped ones have 15,000."""
-DEPTH_MAX = 64
 LEAST_S, MOST_S = 600, 7 * DAY_S
 """How long a scenario may last."""
 
@@ -79,12 +79,14 @@ def find_scenario(name: str) -> Scenario:
 def read_scenario(text: str, where: str) -> Scenario:
     """A scenario from its file's text. Raises SettingsError with all mistakes; ``where`` names the file in them."""
     text = text.removeprefix("\ufeff").replace("\r\n", "\n")
-    if _depth(text) > DEPTH_MAX or len(text) > SIZE_MAX:
-        raise SettingsError((Mistake(where, 1, "is too long, or lists stand too deep in one another"),))
+    if len(text) > SIZE_MAX:
+        raise SettingsError((Mistake(where, 1, f"has more than {SIZE_MAX:,} characters"),))
+    if deep := too_deep(text):
+        raise SettingsError((Mistake(where, deep, f"tables or lists stand more than {DEPTH_MAX} deep in one another"),))
     try:
         raw = tomllib.loads(text)
     except (ValueError, RecursionError) as error:
-        raise SettingsError((_broken(where, text, str(error)),)) from None
+        raise SettingsError((_broken(where, text, parser_said(error)),)) from None
     notes, lines = Notes(), Lines(text)
     try:
         scenario = _File(notes, raw).scenario()
@@ -95,15 +97,6 @@ def read_scenario(text: str, where: str) -> Scenario:
         return scenario
     placed = {(lines.of(at) if not isinstance(at, int) else at, said) for at, said in notes.mistakes}
     raise SettingsError(tuple(Mistake(where, line, said) for line, said in sorted(placed)))
-
-
-def _depth(text: str) -> int:
-    """How deep brackets stand in one another, at most; those in strings and comments count too."""
-    deep = most = 0
-    for mark in re.findall(r"[\[{\]}]", text):
-        deep = deep + 1 if mark in "[{" else max(0, deep - 1)
-        most = max(most, deep)
-    return most
 
 
 def _broken(where: str, text: str, said: str) -> Mistake:
