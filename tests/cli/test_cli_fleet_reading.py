@@ -1,5 +1,6 @@
 """Reading a large fleet, or one thing of it: lists that fit a screen, why one instance or host is as it is, DNS."""
 
+import os
 import re
 import time
 from pathlib import Path
@@ -10,11 +11,12 @@ from msgspec import structs
 
 from fencepost.cli.fleet import launch, tables
 from fencepost.cli.fleet.launch import until_answered
+from fencepost.cli.fleet.reading import Seen, unkept
 from fencepost.cli.fleet.tables import PAGE, host_lines, instance_lines
 from fencepost.core.capacity import attempts
-from fencepost.core.capacity.rows import InstanceRow, NetworkRow
-from fencepost.core.instant import SECOND
-from fencepost.ports import Unavailable
+from fencepost.core.capacity.rows import CheckpointRow, InstanceRow, NetworkRow
+from fencepost.core.instant import MINUTE, SECOND
+from fencepost.ports import Beat, Unavailable
 from fencepost.roles.fleet.view import HostSeen, InstanceSeen
 from fencepost.roles.status.document import EndpointStatus, when
 
@@ -93,7 +95,8 @@ def test_an_instance_and_a_host_are_explained(tmp_path: Path) -> None:
         f"  why      {why}\n"
         "  again    2 attempts in a row ended by themselves; the next comes later each time, at most 5 min\n"
         "  at       h1 (zone a), whose lease is held, serving 192.0.2.10:8080\n"
-        "  serves   fencepost explain 192.0.2.10    says whether DNS answers it, and why\n",
+        "  serves   fencepost explain 192.0.2.10    says whether DNS answers it, and why\n"
+        "  as of    no manager runs\n",
     )
     done = region.call("explain", "h1")
     assert done.stdout == (
@@ -102,10 +105,27 @@ def test_an_instance_and_a_host_are_explained(tmp_path: Path) -> None:
         "  word     cordon: nothing more is placed there;  fencepost resume h1    ends it\n"
         "  room     1 of 4; nothing more is placed there\n"
         "  runs     web-aaaa2222.3  ready\n"
+        "  as of    no manager runs\n"
     )
     code, document = region.json("explain", "h1")
     assert (code, document["schema"], document["host"]["host"]) == (0, "fencepost.explain/1", "h1")
     assert region.call("explain", "h99").returncode == 1
+
+
+def test_what_the_store_says_of_hosts_is_of_when_its_manager_last_ran() -> None:
+    """With everything stopped, leases of ten minutes ago were shown as held, in the same words as with a manager."""
+    now = time.time_ns()
+    here = Beat("host-manager/1", os.getpid(), "1", "up", "", now - SECOND)
+    row = CheckpointRow("1", "m", now - 10 * MINUTE)
+    assert unkept([here], [row], now) == ""
+    silent = structs.replace(here, at=now - 9 * MINUTE)
+    said = "no manager runs: leases and instances are as they stood 9 min ago"
+    assert unkept([silent], [row], now) == said
+    assert unkept([structs.replace(here, pid=2**22 + 1)], [], now).endswith("stood 1 s ago")
+    assert unkept([structs.replace(here, role="checker/a")], [], now) == "no manager runs"
+    assert Seen("api", still="x").line == ""
+    assert Seen("store").line == "the API doesn't answer; this is read from the store"
+    assert Seen("store", still=said).line.endswith(f"the store; {said}")
 
 
 def test_a_launch_is_waited_for_until_dns_answers_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -62,6 +62,12 @@ def test_a_suspect_host_is_counted_once() -> None:
     assert "1 host (1 suspect)" in shard_lines(told({"hosts": 1, "held": 1, "suspect": 1, "lapsed": 0}))[0]
 
 
+def test_what_a_silent_manager_said_is_shown_with_its_age() -> None:
+    """Its leases stood there as if they were of now."""
+    assert " ago" not in shard_lines(told({}, ago=20))[0]
+    assert shard_lines(told({}, ago=300))[0].endswith("20 ready, as told 5 min ago")
+
+
 def test_one_host_is_one_host() -> None:
     """It said "1 hosts"."""
     one = {"hosts": 1, "held": 1, "suspect": 0, "lapsed": 0}

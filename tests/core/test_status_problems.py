@@ -8,6 +8,7 @@ import pytest
 from msgspec import structs
 from status_examples import API, FIRST, NOW, POOL, WWW, beat, facts, ids, live, made, problems, region, row, stored
 
+from fencepost.adapters.dns_complaints import network_words, no_answer
 from fencepost.cli import COMMANDS
 from fencepost.core.fence import Foreign
 from fencepost.core.instant import SECOND
@@ -207,6 +208,16 @@ def test_the_provider_is_away_or_refuses(error: PortError, kind: str) -> None:
     alive = stored(beats=(*stored().beats, beat("dns", 4190)))
     found = problems(made(dns_error=error, store=alive))[kind, "127.0.0.1:5300"]
     assert found.needs_person is (kind == "provider-refuses")
+
+
+def test_a_server_that_does_not_answer_is_named_once() -> None:
+    """Its address stood there three times: as what the problem is on, in the error, and in Python's own words."""
+    error = no_answer(
+        "127.0.0.1:5300", network_words(ConnectionRefusedError(111, "Connect call failed (…)")), "AXFR of x"
+    )
+    found = problems(made(dns_error=error))["dns-unavailable", "127.0.0.1:5300"]
+    assert found.what.startswith("AXFR of x: connection refused; its role doesn't run")
+    assert network_words(OSError("Multiple exceptions: …")) == "unreachable"
 
 
 def test_our_own_server_that_does_not_answer_and_does_not_run_needs_a_person_at_once() -> None:

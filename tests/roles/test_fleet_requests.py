@@ -1,6 +1,8 @@
 """The fleet over HTTP: launches, once a key, and three ways of saying no."""
 
 import asyncio
+import re
+import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -10,7 +12,7 @@ from fleet_asked import Asked, held
 from msgspec import structs
 
 from fencepost.core.capacity import attempts, launches
-from fencepost.core.capacity.rows import DrainRow, HostRow, LaunchRow, ShardRow
+from fencepost.core.capacity.rows import CheckpointRow, DrainRow, HostRow, LaunchRow, ShardRow
 from fencepost.core.instant import MINUTE, SECOND
 from fencepost.roles.fleet.launching import Launch
 from fencepost.roles.fleet.requests import REGISTERED_A_SECOND
@@ -196,6 +198,16 @@ def test_before_every_shard_is_open_it_is_unavailable() -> None:
         status, body = await launched(api)
         assert (status, body["error"]["kind"]) == (503, "unavailable")
         assert "not every host has been heard of yet (shard 1)" in body["error"]["what"]
+        assert body["error"]["what"].endswith("it waits for its manager")
+        said = CheckpointRow("1", "m1", time.time_ns(), counts={"hosts": 1, "unheard": 0, "waits_s": 27})
+        await api.put(said)
+        _, body = await launched(api)
+        assert re.search(r"it waits for 2[567] s for hosts that nobody remembers$", body["error"]["what"])
+        assert re.match(r"ask again in 2[567] s, with the same key; ", body["error"]["hint"])
+        await api.put(structs.replace(said, counts={"hosts": 1, "missing": 2, "waits_s": 27}))
+        _, body = await launched(api)
+        assert body["error"]["what"].endswith("it waits for 2 of the hosts that [fleet] names")
+        assert body["error"]["hint"].startswith("ask again once that is over, with the same key; ")
 
     asked(work)
 

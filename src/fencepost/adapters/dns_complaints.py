@@ -8,6 +8,7 @@ wrong clock and to a missing right alike, and BIND NOTAUTH to a transfer of a do
 these the session asks a signed question that needs no right, and :class:`Standing` is what it learnt.
 """
 
+import os
 from enum import Enum, auto
 
 from fencepost.adapters.dns_wire import rcode_name
@@ -115,6 +116,11 @@ def bad_rcode(
             f"{server} answers {name}", where=doing, means=means, hint="its own log says why", unchanged=True
         )
     return Unavailable(f"{server} answers {name}", where=doing, hint="its own log says why")
+
+
+def network_words(error: OSError) -> str:
+    """A network error in words. asyncio's own name the address again, as Python writes it: "('127.0.0.1', 53)"."""
+    return os.strerror(error.errno).lower() if error.errno else "unreachable"
 
 
 def no_answer(server: str, why: str, doing: str) -> Unavailable:

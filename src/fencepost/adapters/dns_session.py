@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TypeVar
 
-from fencepost.adapters.dns_complaints import UNCLEAR, Standing, bad_rcode, bad_signature, no_answer
+from fencepost.adapters.dns_complaints import UNCLEAR, Standing, bad_rcode, bad_signature, network_words, no_answer
 from fencepost.adapters.dns_link import Link
 from fencepost.adapters.dns_mirror import Mirror, OutOfStep
 from fencepost.adapters.dns_signature import SignatureError, Signer, Unverified, Verifier
@@ -382,4 +382,4 @@ class Session:
         except EOFError:
             raise no_answer(self.server, "closed the connection in the middle", doing) from None
         except OSError as error:
-            raise no_answer(self.server, error.strerror or "unreachable", doing) from error
+            raise no_answer(self.server, network_words(error), doing) from error

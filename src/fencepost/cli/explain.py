@@ -6,6 +6,7 @@ import time
 import msgspec
 
 from fencepost.cli.flags import Config, Json, Timeout, duration
+from fencepost.cli.looking import unheard
 from fencepost.cli.regions import refuse_unstarted, region_of
 from fencepost.cli.talk import Talk, talk_about
 from fencepost.cli.terminal import say, styled
@@ -15,6 +16,7 @@ from fencepost.roles.status.explanation import Explanation, render
 from fencepost.roles.status.facts import Facts
 from fencepost.roles.status.gather import Gatherer
 from fencepost.roles.status.processes import load_processes
+from fencepost.roles.status.running import role_statuses
 
 LOOKED_BACK_NS = 24 * 3600 * 1_000_000_000
 ROWS = 10_000
@@ -105,5 +107,7 @@ def tell(facts: Facts, found: Explanation) -> None:
         say(styled("the store is away: this is read from the markers in DNS", "yellow"))
     elif facts.dns is None:
         say(styled(f"DNS can't be read ({facts.dns_error}); this is what the store says", "yellow"))
+    if facts.store is not None and (still := unheard(role_statuses(facts))):
+        say(styled(still, "yellow"))
     lines = render(found)
     say("\n".join([styled(lines[0], "bold"), *lines[1:]]))

@@ -1,11 +1,12 @@
 """The status document from as near as it can be had: the API, else the store, else the markers in DNS."""
 
 import socket
+from collections.abc import Iterable
 
 from fencepost.cli.talk import Talk
 from fencepost.core.instant import SECOND, Duration
 from fencepost.ports import PortError, Unavailable
-from fencepost.roles.status.document import Status, decode
+from fencepost.roles.status.document import RoleStatus, Status, decode
 from fencepost.settings import Region
 from fencepost.settings.units import spoken
 
@@ -95,7 +96,8 @@ def source_line(found: Status) -> str:
     if found.source == "api":
         return ""
     if found.source == "store":
-        return "the API doesn't answer; this is read from the store and DNS" + unheard(found)
+        still = unheard(found.roles)
+        return "the API doesn't answer; this is read from the store and DNS" + (f"; {still}" if still else "")
     by_api = found.observed is not None or found.ages.store_s is not None
     dns, away = markers(found.ages.dns_s), "the store is away" if by_api else "API and store are away"
     processes = "pids from the supervisor" if found.restarts is not None else "no supervisor tells of processes"
@@ -113,14 +115,14 @@ def markers(age_s: float | None) -> str:
     return "endpoints are read from the markers in DNS" + (f", {aged(age_s)}" if age_s >= SAID_FROM_S else "")
 
 
-def unheard(found: Status) -> str:
-    """That none of the roles who bring the store's facts up to date is heard, and since when."""
-    roles = [each for each in found.roles if each.name.partition("/")[0] in KEEPING]
-    if any(each.state not in ("down", "silent") for each in roles):
+def unheard(roles: Iterable[RoleStatus]) -> str:
+    """That none of the roles who bring the store's facts up to date is heard, and since when; "" if one is."""
+    keeping = [each for each in roles if each.name.partition("/")[0] in KEEPING]
+    if any(each.state not in ("down", "silent") for each in keeping):
         return ""
-    heard = min((each.seen_s for each in roles if each.seen_s is not None), default=None)
+    heard = min((each.seen_s for each in keeping if each.seen_s is not None), default=None)
     since = f", the last was {aged(heard)}: what the store says is as of then" if heard is not None else ""
-    return f"; no checker, planner or manager is heard{since}"
+    return f"no checker, planner or manager is heard{since}"
 
 
 def aged(age_s: float) -> str:

@@ -18,6 +18,7 @@ from fencepost.roles.status.document import (
     Status,
     instant,
 )
+from fencepost.roles.status.fleet import OLD
 from fencepost.settings.units import spoken
 
 UNKNOWN = "?"
@@ -127,6 +128,8 @@ def shard_lines(status: Status) -> list[str]:
         number = UNKNOWN if each.hosts is None else f"{each.hosts:,}"
         noun = "host" if each.hosts == 1 else "hosts"
         text = f"{number} {noun}{f' ({hosts})' if hosts else ''}, {instances or 'no instances'}"
+        if each.told_s is not None and each.told_s * SECOND >= OLD:
+            text += f", as told {spoken(int(each.told_s) * SECOND)} ago"
         if each.placing is False:
             text += f"; {styled('nothing is placed', 'yellow')}: it waits for {each.waits_for}"
         lines.append(f" FLEET  shard {each.shard}: {manager}, {text}")

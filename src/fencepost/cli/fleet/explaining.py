@@ -42,11 +42,12 @@ async def of_fleet(talk: Talk, what: str) -> tuple[list[str], dict[str, Any]] | 
     finally:
         await store.close()
     instance = next((each for each in known.instances if each.instance == what), None)
+    still = [f"  as of    {known.still}"] if known.still else []
     if instance is not None:
-        return instance_lines(instance, known), {"instance": msgspec.to_builtins(instance)}
+        return instance_lines(instance, known) + still, {"instance": msgspec.to_builtins(instance)}
     host = next((each for each in known.hosts if each.host == what), None)
     if host is not None:
-        return host_lines(host, known), {"host": msgspec.to_builtins(host)}
+        return host_lines(host, known) + still, {"host": msgspec.to_builtins(host)}
     return None
 
 

@@ -1,16 +1,16 @@
 """Hosts and instances, from as near as they can be had: the API, else the store."""
 
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterable
 from typing import Any, NamedTuple
 
 import msgspec
 
-from fencepost.cli.looking import ask_api
+from fencepost.cli.looking import aged, ask_api
 from fencepost.cli.regions import refuse_unstarted, region_of
 from fencepost.cli.talk import Talk, talk_about
-from fencepost.core.instant import Duration
-from fencepost.ports import Misconfigured, Unavailable
+from fencepost.core.instant import SECOND, Duration, Instant
+from fencepost.ports import Beat, Misconfigured, Unavailable
 from fencepost.ports.fleet import FleetStorePort
 from fencepost.roles.fleet.view import HostSeen, InstanceSeen, View
 from fencepost.settings import Region
@@ -19,12 +19,23 @@ FROM_STORE = "the API doesn't answer; this is read from the store"
 
 
 class Seen(NamedTuple):
-    """What was read, and where: ``api`` or ``store``. ``calibrated``: it was measured how many may be asked at once."""
+    """What was read, and where: ``api`` or ``store``. ``calibrated``: it was measured how many may be asked at once.
+
+    ``still`` says that no manager keeps it true, and since when; "" if one does.
+    """
 
     source: str
     hosts: tuple[HostSeen, ...] = ()
     instances: tuple[InstanceSeen, ...] = ()
     calibrated: bool = True
+    still: str = ""
+
+    @property
+    def line(self) -> str:
+        """How far down one had to look; "" where the API said it."""
+        if self.source == "api":
+            return ""
+        return f"{FROM_STORE}; {self.still}" if self.still else FROM_STORE
 
 
 class Page(msgspec.Struct):
@@ -87,8 +98,26 @@ async def seen(talk: Talk, store: FleetStorePort) -> Seen:
 
     view = View(store, time.monotonic_ns)
     await talk.within(view.refresh(), "the store")
-    measured = view.calibration is not None
-    return Seen("store", tuple(view.hosts(time.time_ns())), tuple(view.instances(when)), measured)
+    beats = await talk.within(talk.store.beats(), "the store")
+    measured, now = view.calibration is not None, time.time_ns()
+    still = unkept(beats, (at.row for at in view.rows["checkpoint"].values()), now)
+    return Seen("store", tuple(view.hosts(now)), tuple(view.instances(when)), measured, still)
+
+
+def unkept(beats: Iterable[Beat], checkpoints: Iterable[object], now: Instant) -> str:
+    """That no manager runs, and since when the rows tell of nothing any more; "" if one is heard."""
+    from fencepost.core.capacity.rows import CheckpointRow
+    from fencepost.roles.status.processes import gone
+    from fencepost.roles.status.running import SILENT_AFTER, kind_of
+
+    managers = [each for each in beats if kind_of(each.role) == "host-manager"]
+    dead = gone(each.pid for each in managers)
+    if any(each.pid not in dead and now - each.at < SILENT_AFTER for each in managers):
+        return ""
+    told = [each.at for each in managers] + [row.at for row in checkpoints if isinstance(row, CheckpointRow)]
+    if not told:
+        return "no manager runs"
+    return f"no manager runs: leases and instances are as they stood {aged(max(0, now - max(told)) / SECOND)}"
 
 
 def with_store(

@@ -11,7 +11,7 @@ import msgspec
 
 from fencepost.cli.check import counted
 from fencepost.cli.flags import Config, Json, Timeout, duration
-from fencepost.cli.fleet.reading import FROM_STORE, Seen, fleet_region, look
+from fencepost.cli.fleet.reading import Seen, fleet_region, look
 from fencepost.cli.layout import table, width
 from fencepost.cli.terminal import ago, interactive, say, styled
 from fencepost.core.instant import SECOND
@@ -58,7 +58,7 @@ def hosts(
         say(document("hosts", seen, region, found))
         return 0
     never = [f"never calibrated: {CALIBRATE}  measures how many may be asked at once"]
-    lines = host_lines(found, width(sys.stdout), most_of(all_))
+    lines = host_lines(found, width(sys.stdout), most_of(all_)) if found or zone else no_hosts(region)
     tell(seen, [*lines, *(() if seen.calibrated or not seen.hosts else never)])
     return 0
 
@@ -118,8 +118,8 @@ def document(what: str, seen: Seen, region: Region, found: Sequence[HostSeen | I
 
 def tell(seen: Seen, lines: Iterable[str]) -> None:
     """Print lines, after how far down it had to look."""
-    if seen.source == "store":
-        say(styled(FROM_STORE, "yellow"))
+    if seen.line:
+        say(styled(seen.line, "yellow"))
     say("\n".join(lines))
 
 
@@ -166,7 +166,7 @@ def rest(found: Sequence[object], shown: Sequence[object]) -> list[str]:
 def host_lines(found: Sequence[HostSeen], columns: int, most: int | None = None) -> list[str]:
     """Hosts as a table, after one line that sums them up."""
     if not found:
-        return ["no host has made itself known; one does by  fencepost run agent"]
+        return ["no host has made itself known there"]
     free = sum(room(each) for each in found)
     shown = shown_first(found, lambda each: each.lease in ODD or bool(each.word), most)
     rows: list[tuple[str, ...]] = [("HOST", "ZONE", "LEASE", "USED", "WORD", "SEEN", "AT")]
@@ -185,6 +185,15 @@ def host_lines(found: Sequence[HostSeen], columns: int, most: int | None = None)
     lines = table(rows, columns=columns, drop=(6, 5))
     head = f"{counted(len(found), 'host')}: {tally((each.lease for each in found), LEASES)}; room for {free} more"
     return [head, styled(lines[0], "bold"), *lines[1:], *rest(found, shown), *stuck_lines(found)]
+
+
+def no_hosts(region: Region) -> list[str]:
+    """That no host is known, how one makes itself known, and when those that run do so after a store was lost."""
+    within = spoken(3 * region.fleet.renew_ns) if region.fleet is not None else "a minute"
+    return [
+        "no host has made itself known; one does by  fencepost run agent",
+        f"  agents that run already do so again by themselves, within {within} of a new store's beginning",
+    ]
 
 
 def stuck_lines(found: Sequence[HostSeen]) -> list[str]:

@@ -7,10 +7,11 @@ from msgspec import Struct, structs
 
 from fencepost.core.capacity import launches
 from fencepost.core.capacity.fleet_store import Change, Group
-from fencepost.core.capacity.rows import InstanceRow, LaunchRow
-from fencepost.core.instant import Instant
+from fencepost.core.capacity.rows import CheckpointRow, InstanceRow, LaunchRow
+from fencepost.core.instant import SECOND, Instant
 from fencepost.ports import Refused, Unavailable
 from fencepost.ports.fleet import FleetStorePort
+from fencepost.roles.fleet import opening
 from fencepost.roles.fleet.refusals import Conflict, Insufficient, LimitExceeded, Unknown
 from fencepost.roles.fleet.view import View
 from fencepost.settings import Region
@@ -18,6 +19,7 @@ from fencepost.settings.mistakes import advice
 from fencepost.settings.providers import PROVIDERS
 from fencepost.settings.schema import Target
 from fencepost.settings.sizes import too_big
+from fencepost.settings.units import spoken
 
 KEY_LETTERS = 128
 
@@ -99,9 +101,7 @@ class Launcher:
         self.refuse_too_big(ask)
         closed = self.view.closed(fleet.shards if fleet is not None else 1)
         if closed:
-            what = f"not every host has been heard of yet (shard {closed[0]}), and nothing is placed until then"
-            hint = "ask again in some seconds; fencepost fleet hosts    shows who is heard of"
-            raise Unavailable(what, where="the fleet", hint=hint)
+            raise self.not_open(closed[0])
         depth = len(self.view.waiting) + self.reserved
         free = max(0, self.view.room.free - depth)
         if free < ask.count:
@@ -123,6 +123,16 @@ class Launcher:
         if wait:
             what = f"request limit exceeded: {self.why(depth)}"
             raise LimitExceeded(what, wait, where="the fleet", hint="come back then, with the same key")
+
+    def not_open(self, shard: int) -> Unavailable:
+        """What a launch waits for while a shard's hosts aren't all known yet, and for how long, as its manager says."""
+        said = self.view.row("checkpoint", str(shard))
+        counts = opening.counts_now(said if isinstance(said, CheckpointRow) else None, self.clocks.wall())
+        waits, left = opening.waits_for(counts), counts.get("waits_s", 0)
+        what = f"not every host has been heard of yet (shard {shard}), and nothing is placed until then: it waits for"
+        after = f"in {spoken(left * SECOND)}" if left and not counts.get("missing") else "once that is over"
+        hint = f"ask again {after}, with the same key;  fencepost status    says how long yet"
+        return Unavailable(f"{what} {waits}", where="the fleet", hint=hint)
 
     def why(self, depth: int) -> str:
         """What a launch is turned away for, when so many wait for a place."""

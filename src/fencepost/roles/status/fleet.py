@@ -9,15 +9,14 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from fencepost.core.capacity.rows import CalibrationRow, CheckpointRow, ShardRow
-from fencepost.core.instant import SECOND, Duration, Instant
+from fencepost.core.instant import Instant
+from fencepost.roles.fleet import opening
 from fencepost.roles.status import kinds
 from fencepost.roles.status.document import FleetStatus, Problem, RoleStatus, ShardStatus, seconds, when
 from fencepost.roles.status.facts import Facts, FleetFacts
 from fencepost.roles.status.problems import log_of, problem
-from fencepost.settings.units import spoken
 
-OLD: Duration = 30 * SECOND
-"""A manager's word that is older is a silent manager's."""
+OLD = opening.OLD
 NAMED = 5
 CALIBRATE = "fencepost fleet calibrate"
 
@@ -97,15 +96,7 @@ def is_open(facts: Facts, each: Told) -> bool:
 
 def waits_for(each: Told) -> str:
     """What placing waits for, in words."""
-    if not each.fresh:
-        return "its manager"
-    missing, unheard, left = (each.fresh_count(name) for name in ("missing", "unheard", "waits_s"))
-    if missing:
-        return f"{missing} of the hosts that [fleet] names"
-    parts = [f"{unheard} of {each.fresh_count('hosts')} hosts to tell what they run"] if unheard else []
-    if left:
-        parts.append(f"{spoken(left * SECOND)} for hosts that nobody remembers")
-    return ", and ".join(parts) or "its manager"
+    return opening.waits_for(each.said.counts if each.said is not None and each.fresh else {})
 
 
 def fleet_problems(facts: Facts, roles: tuple[RoleStatus, ...]) -> Iterator[Problem]:

@@ -72,7 +72,8 @@ def dns_problems(facts: Facts, roles: tuple[RoleStatus, ...]) -> Iterator[Proble
         text += also(facts, roles)
         yield problem(facts, kinds.PROVIDER_REFUSES, where, text, check)
     elif error is not None:
-        text = f"{said(error)}; its role doesn't run" if dead else said(error)
+        text = said(error).replace(f"{where}: ", "", 1)
+        text += "; its role doesn't run" if dead else ""
         text += ", and is started again" if dead and supervised else ""
         try_ = ask if not dead else log_of(facts, "dns") if supervised else start(facts)
         text += also(facts, roles)
