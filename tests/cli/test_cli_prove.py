@@ -77,6 +77,8 @@ def test_explore_guards_prints_which_sets_are_enough(tmp_path: Path) -> None:
         (("simulate", "--faults", "crahs"), "did you mean 'crash'?"),
         (("simulate", "--promises", "never_emty"), "did you mean 'never_empty'?"),
         (("simulate", "--seeds", "0"), "at least one walk"),
+        (("simulate", "--seed", "-1"), "--seed -1 is below 0"),
+        (("simulate", "--map", "--seed", "-1"), "--seed -1 is below 0"),
         (("simulate", "--seeds", "9" * 29), "at most 1,000,000 walks"),
         (("simulate", "--promises", ","), "name 1 of 2 is empty"),
         (("simulate", "--scenario", ""), "unknown scenario ''"),

@@ -51,6 +51,8 @@ def test_values_are_listed_with_their_kinds(tmp_path: Path) -> None:
         (("--without", "dns"), 'only "operators" can'),
         (("--dns-outage", "soon"), '"soon" is no duration'),
         (("--dns-outage", "0m"), "no time at all"),
+        (("--dns-outage", "9999999h"), "is longer than what is replayed"),
+        (("--robust", "100001"), "100,001 draws"),
         (("--hosts", "5"), "100 to "),
         (("--hosts", "10000000"), "100 to 5,000,000"),
         (("--ablate", "--hosts", "1000000"), "at most 200,000 with --ablate: all rates scale"),

@@ -26,6 +26,8 @@ OCTOBER = "aws-2025-10-19"
 HOSTS_MOST = 5_000_000
 HOSTS_EACH_MOST = 200_000
 """Where many replays are compared, side by side."""
+DRAWS_MOST = 100_000
+"""A day of a machine's cores; a statement that a thousand draws uphold isn't made surer by more."""
 HOSTS_LONG = 500_000
 """From here on it is said how long it takes, before it is begun."""
 
@@ -150,9 +152,14 @@ def _check_modes(asked: Asked, files: Files) -> None:
 
 
 def _check_outage(scenario: "Scenario", options: "Options", asked: Asked) -> None:
-    """In some scenarios the store is never away, and nothing can be learnt of an outage's length."""
+    """No outage is longer than what is replayed; and in some scenarios the store is never away."""
     from fencepost.incident.replay.scenario import Cause
+    from fencepost.settings.units import NS, spoken
 
+    if options.outage_s is not None and options.outage_s > scenario.lasts_s:
+        lasts = spoken(scenario.lasts_s * NS["s"])
+        said = f"{spoken(options.outage_s * NS['s'])} is longer than what is replayed, which is {lasts}"
+        raise Misconfigured(said, where="--dns-outage", hint=f"at most {lasts}")
     if scenario.cause is not Cause.BAD_PROBE:
         return
     flags = {
@@ -352,6 +359,8 @@ def _robust(scenario: "Scenario", options: "Options", draws: int, json: bool) ->
 
     if draws < 1:
         raise Misconfigured(f"{draws} draws", where="--robust", hint="at least one")
+    if draws > DRAWS_MOST:
+        raise Misconfigured(f"{draws:,} draws", where="--robust", hint=f"1 to {DRAWS_MOST:,}; a hundred tell much")
     options = structs.replace(options, hosts=options.hosts or HOSTS)
     length = options.outage_s or outage_s(scenario) or 0
     told = Progress()

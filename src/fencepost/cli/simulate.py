@@ -112,6 +112,7 @@ def no_walk(map_: bool, drawn: dict[str, Any], fleet: dict[str, Any], json: bool
         return listed()
     seed, seeds = drawn.pop("seed"), drawn["seeds"]
     if map_:
+        not_below_0(seed or 0)
         return simulate_fleet.recovery_map(drawn | {"variants": fleet["variants"]}, seed or 0, fleet["picture"], json)
     for name in ("seeds", "scenario"):
         drawn.pop(name)
@@ -140,10 +141,17 @@ def differs(trace: Path, where: str, json: bool) -> int:
     return 1
 
 
+def not_below_0(seed: int) -> None:
+    """Raise ``ValueError`` for a seed that no walk has: they are counted from 0."""
+    if seed < 0:
+        raise ValueError(f"--seed {seed} is below 0: walks are counted from 0 on")
+
+
 def chosen_seeds(seeds: int | None, seed: int | None) -> range:
     """Which walks. Raises ``ValueError``."""
     if seed is not None:
         refuse_together("--seed", {"seeds": seeds})
+        not_below_0(seed)
         return range(seed, seed + 1)
     if seeds is not None and seeds < 1:
         raise ValueError(f"--seeds {seeds}: at least one walk is needed")

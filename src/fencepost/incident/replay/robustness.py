@@ -157,9 +157,9 @@ def robustness(
 ) -> list[Counted]:
     """Seeds and draws 1 to ``draws``, on as many cores as there are; ``told`` how many are done."""
     steps_in = next((act.reported for act in scenario.acts if act.does == "throttle-leases"), None)
-    jobs = [
+    jobs = (
         (drawn(scenario, draw), structs.replace(options, seed=draw), outage_s, steps_in) for draw in range(1, draws + 1)
-    ]
+    )
     judged = []
     for each in in_parallel(judge, jobs):
         judged.append(each)
