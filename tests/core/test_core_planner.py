@@ -141,9 +141,12 @@ def test_a_marker_above_the_newest_row_is_adopted_with_its_hold() -> None:
 def test_a_marker_without_a_hold_is_adopted_by_number_alone() -> None:
     """A store that was lost or restored: what is wanted now goes above what stands."""
     for at in (live(TWO, 20), live(TWO, 1)):
-        made, _ = planned(standing(at, row()), highest=20)
+        made, effect = planned(standing(at, row()), highest=20)
         assert made is not None
         assert (made.content, made.generation) == (ONE, Generation(0, 21))
+        assert isinstance(effect, Publish)
+        says = f"{NAME}: adopts generation {at.marker.generation.number}, takes out "  # type: ignore[union-attr]
+        assert effect.plan.why[0].startswith(says), "whoever reads the history sees that callers' answer changes"
     made, _ = planned(standing(live(TWO, 20), None), highest=20)
     assert made is not None
     assert made.content == ONE

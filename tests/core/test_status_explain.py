@@ -11,11 +11,12 @@ from fencepost.core.traffic.membership import OverrideKind, Rule, State, Votes
 from fencepost.core.zone import Live
 from fencepost.ports import HistoryRow, Refused
 from fencepost.roles.overrides import StoredOverride
+from fencepost.roles.status.answered import clock
 from fencepost.roles.status.compose import compose
 from fencepost.roles.status.explain import explain
 from fencepost.roles.status.explanation import render
 from fencepost.roles.status.facts import DnsFacts, Facts
-from fencepost.roles.status.reasons import clock, out_at
+from fencepost.roles.status.reasons import out_at
 
 HISTORY = (
     HistoryRow("enacted", WWW, "enactor/c", "7 -> 8 in 25 ms", at("20:04:11.229")),

@@ -11,9 +11,11 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 
 import pytest
+from fleet_asked import Asked, held
 
 from fencepost.core.capacity.host import HostSettings
 from fencepost.core.capacity.messages import Answer, Check, FromHost, Instance, InstanceSet, NetworkState, Order, ToHost
+from fencepost.core.capacity.rows import CheckpointRow
 from fencepost.core.capacity.token import Token
 from fencepost.core.instant import HOUR, SECOND, Instant
 from fencepost.roles.fleet import agent, host_manager, manager_questions, network_manager
@@ -145,3 +147,24 @@ def test_etcd_12291_valkey_2651_an_order_is_obeyed_though_the_wall_clock_jumps(
             memory.close()
 
     asyncio.run(asyncio.wait_for(play(), 30))
+
+
+@pytest.mark.parametrize("wall", [HOUR, -HOUR])
+def test_a_wall_clock_that_jumps_gives_no_live_hosts_name_away(wall: int) -> None:
+    """etcd #12291: a host that had missed one check, and an API whose clock was set: its name was free at once. Counted
+    is by the manager's own clock until it noted the silence, and by the API's since it read that.
+    """
+
+    async def work() -> None:
+        api = Asked()
+        other = {"host": "h1", "zone": "a", "at": "127.0.0.1:1", "room": 1, "addresses": [], "incarnation": 77}
+        await api.open(held("h1"))
+        await api.put(CheckpointRow("1/000000", "m1", api.now, ("h1",), (3,), (0,)))
+        api.wall = wall
+        assert (await api.call("/v1/fleet/hosts", {"hosts": [other]}))[0] == 409
+        api.now += 27 * SECOND
+        assert (await api.call("/v1/fleet/hosts", {"hosts": [other]}))[0] == 409
+        api.now += SECOND
+        assert (await api.call("/v1/fleet/hosts", {"hosts": [other]}))[0] == 200, "silent for a lease"
+
+    asyncio.run(asyncio.wait_for(work(), 30))

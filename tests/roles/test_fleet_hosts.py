@@ -137,25 +137,6 @@ def test_a_second_agent_under_a_live_hosts_name_is_refused() -> None:
     asked(work)
 
 
-@pytest.mark.parametrize("wall", [3600 * SECOND, -3600 * SECOND])
-def test_a_wall_clock_that_jumps_gives_no_live_hosts_name_away(wall: int) -> None:
-    """etcd #12291: a host that had missed one check, and an API whose clock was set: its name was free at once. Counted
-    is by the manager's own clock until it noted the silence, and by the API's since it read that.
-    """
-
-    async def work(api: Asked) -> None:
-        await api.open(held("h1"))
-        await api.put(CheckpointRow("1/000000", "m1", api.now, ("h1",), (3,), (0,)))
-        api.wall = wall
-        assert (await api.call("/v1/fleet/hosts", {"hosts": [HOST]}))[0] == 409
-        api.now += 27 * SECOND
-        assert (await api.call("/v1/fleet/hosts", {"hosts": [HOST]}))[0] == 409
-        api.now += SECOND
-        assert (await api.call("/v1/fleet/hosts", {"hosts": [HOST]}))[0] == 200, "silent for a lease"
-
-    asked(work)
-
-
 def test_a_copied_memory_is_no_host_that_moved_while_somebody_listens_where_it_was() -> None:
     """A folder copied, and both agents up: each was asked in its turn, and started the same attempts."""
 

@@ -89,7 +89,7 @@ async def sleep(_: Duration) -> None:
 
 
 class Asked:
-    """The API, its store, and clocks that stand still unless they are moved: ``now`` both, ``wall`` the wall's alone."""
+    """The API, its store, and clocks that stand still unless moved: ``now`` moves both, ``wall`` the wall's alone."""
 
     def __init__(self, store: FleetStorePort | None = None) -> None:
         self.held = ReferenceRows("life-1")

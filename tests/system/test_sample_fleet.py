@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import damage
 import pytest
 from free_ports import free_port
 from regions import RunningRegion
@@ -102,6 +103,26 @@ def test_a_killed_target_comes_back_and_a_launched_one_joins(region: RunningRegi
     after = fleet(region, "instances")["127.0.2.1"]
     assert (after["instance"], after["host"], after["attempt"]) == (before["instance"], before["host"], 2)
     region.until(lambda: region.addresses(NAME) == sorted([*SIX, seventh]), 90, "all seven serve")
+    lost_and_found(region, seventh)
+
+
+def lost_and_found(region: RunningRegion, seventh: str) -> None:
+    """The store is lost: what was launched is in no list until its hosts have spoken, and doesn't leave for that.
+
+    Answers are drawn by weight, and the last one's still rises: so the pool is asked, and the store's new history.
+    """
+    damage.lose_store(region)
+
+    def pool() -> dict[str, Any] | None:
+        status = json.loads(region.fencepost("status", "--json", ok=(0, 1)))
+        return status["pools"][0] if status["source"] == "api" and status["pools"] else None
+
+    region.until(lambda: (pool() or {}).get("targets") == 7, 90, "the pool has all seven again")
+    found = pool()
+    assert found is not None
+    assert (found["in"], found["pending"], found["out"]) == (7, 0, 0)
+    assert seventh in region.fencepost("explain", NAME)
+    assert not region.history("back", "removed"), "nobody was out in between"
 
 
 def warm(region: RunningRegion) -> bool:

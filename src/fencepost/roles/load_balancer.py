@@ -185,9 +185,12 @@ class LoadBalancers:
             if vote is not None:
                 reports.append(vote[0])
                 beats.append(vote[1])
+        launches = row is None and pool.launch is not None and self.fleet is not None
+        unheard = launches and self.fleet is not None and not await self.fleet.heard()
+        listing = msgspec.structs.replace(self.listing(loaded, pool, row), unheard=unheard)
         return ReportsRead(
             settings=pool_settings(loaded.region, pool),
-            listing=self.listing(loaded, pool, row),
+            listing=listing,
             reports=tuple(reports),
             beats=tuple(beats),
             overrides=tuple(of_pool(pool.name, self.heard(inputs)[0])),

@@ -134,6 +134,24 @@ def test_a_lost_store_counts_absent_addresses_as_held_out() -> None:
     assert written.row.tokens == 1_000_000
 
 
+def test_what_no_row_knows_stays_until_the_hosts_of_a_lost_store_have_spoken() -> None:
+    """Listed targets and launched ones in one pool: those that are launched are in no list until their hosts tell of
+    them (external-dns #2858: a source read halfway). A name that holds no such thing isn't kept waiting.
+    """
+
+    def first(published: frozenset[str], *, unheard: bool) -> list[str] | None:
+        reading = ReportsRead(DEFAULT, Listing(addresses(3), 1, unheard=unheard), published=published)
+        made = [each for each in LoadBalancer().on(reading, HOUR) if isinstance(each, WriteMembership)]
+        return [member.key for member in made[0].row.members if member.state is State.IN] if made else None
+
+    listed = frozenset(target.key for target in addresses(3))
+    both = listed | {"10.0.0.77"}
+    assert first(both, unheard=True) is None
+    assert first(both, unheard=False) == sorted(listed), "all have spoken, and none of them has it"
+    assert first(listed, unheard=True) == sorted(listed)
+    assert first(frozenset(), unheard=True) == sorted(listed), "a new pool"
+
+
 def test_a_pool_without_a_row_waits_for_dns_and_for_its_source() -> None:
     """Unknown is not empty: neither an unread domain nor a silent source makes a first row."""
     for reading in (

@@ -323,7 +323,8 @@ def reason(standing: Standing, row: Row) -> str:
     if needs_adoption(standing):
         marker = standing.live.marker
         generation = marker.generation if isinstance(marker, Marker) else NEVER
-        return f"{standing.name}: adopts generation {generation}"
+        changed = moved((*standing.live.a, *standing.live.aaaa), row.content.addresses, back=False)
+        return f"{standing.name}: adopts generation {generation}{f', {changed}' if changed else ''}"
     return f"{standing.name}: {difference(standing.row, row, standing.wanted)}"
 
 

@@ -126,6 +126,7 @@ class Listing(msgspec.Struct, frozen=True, gc=False):
     deregistered: keys that were taken off by name.
     confirmed: the owner said yes to taking off the last target or more than half the pool at once.
     error: what went wrong while listing, empty when nothing did.
+    unheard: hosts may yet tell of instances that no row knows: the store is a new one, and not all have spoken.
     """
 
     targets: tuple[Target, ...] = ()
@@ -134,6 +135,7 @@ class Listing(msgspec.Struct, frozen=True, gc=False):
     deregistered: frozenset[str] = frozenset()
     confirmed: bool = False
     error: str = ""
+    unheard: bool = False
 
 
 class OverrideKind(StrEnum):

@@ -23,11 +23,15 @@ def first_row(
 ) -> Membership | None:
     """The row of a pool that has none; None while its source says nothing or errs.
 
+    And while DNS holds what isn't listed and hosts have yet to speak: it may well be theirs, and would be taken out for
+    no more than that the store was lost. Until then callers get what the marker says, by its own word.
     If DNS holds some of the targets the store was lost: those are in, the others count as held out, and the budget
     starts full minus them. If DNS holds none the pool is new: all are in, since unknown serves.
     Launched instances and targets whose network state isn't acknowledged are pending in a new pool.
     """
     if not listing.targets or listing.error or not listing.complete:
+        return None
+    if listing.unheard and not published <= {target.key for target in listing.targets}:
         return None
     lost = any(target.key in published for target in listing.targets)
     members = []
