@@ -1,11 +1,15 @@
 """An answer that can't be written: one line on stderr and a code of its own; a reader who has gone is no error."""
 
+import builtins
 import os
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 from called import FENCEPOST
+
+from fencepost.cli import main
 
 CASES = (
     ("--help",),
@@ -75,3 +79,25 @@ def test_a_note_that_cannot_be_written_stops_nothing(folder: Path, to: str) -> N
 def test_a_closed_stdin_is_nobody_there(folder: Path) -> None:
     """Nobody can be asked."""
     assert run(folder, "$FP check <&-").returncode == 0
+
+
+@pytest.mark.parametrize("read", ["fencepost.cli.errors", "fencepost.cli.streams", "fencepost.cli.app"])
+def test_ctrl_c_while_modules_are_read_is_130_and_quiet(
+    read: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In the first tenth of a second it was a traceback out of some import."""
+    real = builtins.__import__
+
+    def interrupted(name: str, *more: Any, **named: Any) -> Any:
+        if name == read:
+            raise KeyboardInterrupt
+        return real(name, *more, **named)
+
+    monkeypatch.setattr("fencepost.cli.streams.take_over", lambda: None)
+    monkeypatch.setattr("sys.argv", ["fencepost", "check"])
+    monkeypatch.setattr(builtins, "__import__", interrupted)
+    with pytest.raises(SystemExit) as ended:
+        main()
+    monkeypatch.undo()
+    assert ended.value.code == 130
+    assert capsys.readouterr().err == ""

@@ -73,9 +73,13 @@ COMMANDS = {
 
 
 def main() -> None:
-    """Entry point of the ``fencepost`` command."""
-    from fencepost.cli.errors import guarded
-    from fencepost.cli.streams import take_over
+    """Entry point of the ``fencepost`` command. Ctrl-C ends it quietly from here on, also while modules are read."""
+    try:
+        from fencepost.cli.errors import guarded
+        from fencepost.cli.streams import take_over
 
-    take_over()
-    sys.exit(guarded(sys.argv[1:]))
+        take_over()
+        code = guarded(sys.argv[1:])
+    except KeyboardInterrupt:
+        code = 130
+    sys.exit(code)
