@@ -33,6 +33,7 @@ def test_each_command_has_a_help_that_opens_with_three_examples(name: str) -> No
     examples = [line for line in done.stdout.split("Usage:")[0].splitlines() if line.startswith("  fencepost ")]
     assert len(examples) == 3
     assert f"Usage: fencepost {name}" in done.stdout
+    assert "ARGS" not in done.stdout, "its arguments have names"
     assert len(EXAMPLES[name]) == 3
     assert ABOUT[name]
 

@@ -122,6 +122,7 @@ def test_what_was_never_measured_is_said_with_the_line_that_does() -> None:
         ({}, 60, "1", "shard-unmanaged", "no manager holds it"),
         ({"lapsed_unsaid": 10}, 1, "1", "host-lapsed", "10 hosts have lapsed (h3, h7 and others); what ran there"),
         ({"waiting": 5, "room": 0}, 1, "1", "no-room", "5 instances wait"),
+        ({"waiting": 1, "room": 0}, 1, "1", "no-room", "1 instance waits, and"),
         ({"unheard": 3, "waits_s": 20}, 1, "0", "placing-closed", "3 of 300 hosts to tell what they run, and 20 s for"),
         ({"missing": 2}, 1, "0", "placing-closed", "2 of the hosts that [fleet] names"),
     ],

@@ -32,9 +32,9 @@ def test_a_drain_is_proposed_only_where_it_would_be_taken() -> None:
     assert "mend it" in alone["kept-by-max-out", "127.0.1.1"].what
 
 
-def under(kind: HoldKind, *addresses: str) -> Status:
+def under(kind: HoldKind, *addresses: str, until_s: int = 0) -> Status:
     """Both endpoints held at these addresses, in a pool in fail open."""
-    rows = {name: row(name, content(addresses, 5), 10, hold=Hold(kind, 12, 0)) for name in (API, WWW)}
+    rows = {name: row(name, content(addresses, 5), 10, hold=Hold(kind, 12, until_s)) for name in (API, WWW)}
     lives = {name: live(rows[name]) for name in rows}
     members = (structs.replace(POOL.members[0], rule=Rule.MIN_IN), *POOL.members[1:])
     pool = structs.replace(POOL, members=members, panic=True, panic_since=FIRST)
@@ -57,7 +57,10 @@ def test_a_dead_target_that_a_hold_answers_is_said_as_the_holds_doing() -> None:
     status = under("rollback", "127.0.2.1", "127.0.1.2")
     found = problems(status)["kept-by-operator", "127.0.2.1"]
     assert (found.needs_person, found.try_) == (False, f"fencepost explain {API}")
-    assert "is held by a rollback, until resumed" in found.what
+    assert f"{API} and {WWW} are held by a rollback, until resumed" in found.what
+    one = under("rollback", "127.0.2.1", "127.0.1.2", until_s=NOW // SECOND + 600)
+    text = problems(one)["kept-by-operator", "127.0.2.1"].what
+    assert text.endswith("until 20:15:04 UTC"), "as `since` is written beside it"
     assert status.endpoints[0].kept == ("127.0.2.1",)
     assert "127.0.2.1" not in {out.address for out in status.endpoints[0].out}
 

@@ -333,6 +333,16 @@ def test_a_target_with_a_port_is_told_the_form_that_has_one() -> None:
     assert '{ addr = "2001:db8::1", port = 8099 }' in six[0]
 
 
+def test_a_domain_is_named_once() -> None:
+    """It said: domain "example..test" "example..test" has an empty label. In a list it says which."""
+    found = said(edited('domain = "example.test"', 'domain = "example..test"'))
+    assert found[0] == (
+        'region.toml:6: domain "example..test" has an empty label (two dots together, or one at the start)'
+    )
+    found = said(edited('domain = "example.test"', 'domain = ["example.test", "example..test"]'))
+    assert any('"example..test" has an empty label' in each for each in found)
+
+
 @pytest.mark.parametrize("value", ["svc.test", "10s", "127.0.0.1:53", "[svc.test]"])
 def test_text_without_quotes_is_told_of_them(value: str) -> None:
     """It said "invalid value" and left the reader to find out why."""

@@ -23,6 +23,8 @@ REFUSED, USAGE, UNREACHABLE, DEFECT, UNWRITTEN, INTERRUPTED = 1, 2, 3, 70, 74, 1
 
 
 _FLAG = re.compile(r"  (?:-|[A-Z][A-Z_-]*\b)")
+_UNDERLINED = re.compile(r"(?<= )([A-Z]{2,})_(?=:| |$)")
+"""An argument that is named ID_ for Python's sake."""
 """How the help of a flag, or of an argument, begins."""
 
 
@@ -240,8 +242,21 @@ def help_of(words: list[str]) -> int:
             lines[-1] += f" {line.strip()}"  # as its docstring was broken
         else:
             lines.append(line)
-    terminal.say("\n".join(lines))
+    terminal.say("\n".join(with_names(lines)))
     return 0
+
+
+def with_names(lines: list[str]) -> list[str]:
+    """A help whose usage names the arguments that may be left out, where cyclopts says ARGS of them all."""
+    listed = lines[lines.index("Arguments:") + 1 :] if "Arguments:" in lines else []
+    end = listed.index("") if "" in listed else len(listed)
+    optional = [each.strip().partition(":")[0] for each in listed[:end] if "[required]" not in each]
+    named = " ".join(f"[{each}]" for each in optional)
+    many = f"{named.removesuffix(']')}...]"
+    return [
+        line.replace("[ARGS...]", many).replace("[ARGS]", named) if optional and line.startswith("Usage: ") else line
+        for line in (_UNDERLINED.sub(r"\1", line) for line in lines)
+    ]
 
 
 def from_cyclopts(error: Any, words: list[str]) -> Misconfigured:

@@ -194,7 +194,8 @@ def domains(value: Any) -> tuple[str, ...]:
         try:
             name = normalise(string(one))
         except ValueError as error:
-            raise UnfitError(f"{shown(one)} {error}") from error
+            # What a single value is shown before its fault; of a list, which of them it is.
+            raise UnfitError(f"{shown(one)} {error}" if isinstance(value, list) else str(error)) from error
         if name.startswith("*"):
             raise UnfitError(f"{shown(one)} is a wildcard; a domain is a DNS zone")
         if name in found:

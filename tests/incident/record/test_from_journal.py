@@ -50,6 +50,9 @@ def test_a_record_says_what_happened_to_whom_and_what_was_done() -> None:
     assert any("operator: 127.0.1.1 drain" in each.words for each in made.timeline.events)
     assert not any("plan 8" in each.words for each in made.timeline.events)
     assert made.components == ("dns", "dns-embedded", "health-checks", "load-balancers")
+    how = {each.what.partition(" ")[0]: each.how for each in made.detection}
+    assert how["web:"] == "health checking", "checkers' votes found it, whatever role wrote the line"
+    assert how[f"{API}:"] != "health checking"
 
 
 def test_what_a_person_did_just_before_is_told_and_is_no_mitigation() -> None:

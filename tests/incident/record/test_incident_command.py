@@ -57,6 +57,17 @@ def test_a_region_that_is_down_is_recorded_from_its_history(tmp_path: Path) -> N
     assert f"  {OCTOBER}" in shown.stdout
 
 
+def test_a_related_record_is_one_line_with_all_its_reasons() -> None:
+    """One record was listed three times: as named, by its cause, and by a component."""
+    shown = call("incident", "show", OCTOBER)
+    related = shown.stdout.partition("\nrelated\n")[2].partition("\nsources\n")[0].splitlines()
+    ids = [line.split()[0] for line in related]
+    assert len(ids) == len(set(ids)) > 2
+    first = next(line for line in related if "named: " in line)
+    assert "; cause: " in first
+    assert "; component: " in first
+
+
 def test_a_quiet_hour_is_no_incident(tmp_path: Path) -> None:
     """Exit 1, nothing written; with --json the refusal is the document."""
     region_with_history(tmp_path)

@@ -41,6 +41,8 @@ _HERE = "history"
 """The name of the record's one source."""
 EVENTS = 2_000
 """Lines of the timeline at most: the newest stay."""
+HOW = dict.fromkeys((What.REMOVED, What.KEPT, What.FAIL_OPEN, What.SUSPECT), "health checking")
+"""How what isn't an enactor's was found: checkers' votes did, whatever role wrote the line."""
 TOLD = ("removed", "kept", "back", "fenced", "refused", "healed", "finding", "operator")
 """The kinds of line that a timeline has."""
 SHORTLY: Duration = 600 * SECOND
@@ -178,7 +180,7 @@ class _Told:
         for what in What:
             first = next((each for each in self._of(what) if each.begun is not None), None)
             if first is not None and first.begun is not None:
-                by = first.by.replace("/", " ") or "an enactor"
+                by = HOW.get(what) or first.by.replace("/", " ") or "an enactor"
                 found.append((first.begun, f"{first.on}: {first.text}", by))
         return tuple(Detection(stamp(at), what, by, Kind.JOURNAL, _HERE) for at, what, by in sorted(found))
 

@@ -69,7 +69,7 @@ class _Telling:
             ("done about it", self._mitigations()),
             self._lessons(),
             ("not known", _columns([(each.part, each.why) for each in self.record.not_known])),
-            ("related", _columns([(each.id, f"{each.because}: {each.words}") for each in self.record.related])),
+            ("related", self._related()),
             ("sources", self._sources()),
         )
         found = self._head()
@@ -77,6 +77,13 @@ class _Telling:
             if said:
                 found += [heading, *said]
         return found
+
+    def _related(self) -> list[str]:
+        """Each record once, with all that it is related by, in the order of the first."""
+        said: dict[str, list[str]] = {}
+        for each in self.record.related:
+            said.setdefault(each.id, []).append(f"{each.because}: {each.words}")
+        return _columns([(id_, "; ".join(whys)) for id_, whys in said.items()])
 
     def _lessons(self) -> tuple[str, list[str]]:
         lessons = self.record.lessons

@@ -137,10 +137,11 @@ class Launcher:
     def why(self, depth: int) -> str:
         """What a launch is turned away for, when so many wait for a place."""
         if depth:
-            return f"{depth} launches wait already"
+            return "a launch waits already" if depth == 1 else f"{depth} launches wait already"
         owed = max((stage.depth for stage in self.view.stages), default=0)
         if owed:
-            return f"{owed} instances wait for their network state already"
+            who = "an instance waits for its" if owed == 1 else f"{owed} instances wait for their"
+            return f"{who} network state already"
         return "more was launched a moment ago than is placed in so short a time"
 
     def refuse_too_big(self, ask: Launch) -> None:

@@ -6,12 +6,13 @@ person ends them, so whoever explains an endpoint from its pool must ask here fi
 """
 
 from collections.abc import Iterable
+from datetime import UTC, datetime
 
 from fencepost.core.fence import Foreign, Hold, Marker
-from fencepost.core.instant import SECOND
+from fencepost.core.instant import DAY, SECOND, Instant
 from fencepost.core.traffic.membership import Member
 from fencepost.core.zone import Live
-from fencepost.roles.status.document import BEYOND, when
+from fencepost.roles.status.document import BEYOND, TIMES_END, is_time
 from fencepost.roles.status.facts import Facts
 from fencepost.settings.schema import Endpoint
 
@@ -101,6 +102,15 @@ def held_with(facts: Facts, address: str) -> list[tuple[str, Hold]]:
     return [(name, hold) for name, hold in found if hold is not None and address in (answered(facts, name) or ())]
 
 
-def until(hold: Hold) -> str:
+def until(hold: Hold, now: Instant) -> str:
     """How long a hold stands."""
-    return f"until {when(hold.until_s * SECOND) or BEYOND}" if hold.until_s else "until resumed"
+    return f"until {clock(hold.until_s * SECOND, now)}" if hold.until_s else "until resumed"
+
+
+def clock(at: Instant, now: Instant, *, fraction: bool = False) -> str:
+    """A time of day, UTC; with its date if it is a day or more away."""
+    if not is_time(at):
+        return BEYOND if isinstance(at, int) and at >= TIMES_END else "?"
+    moment = datetime.fromtimestamp(at // SECOND, UTC)
+    text = moment.strftime("%Y-%m-%d %H:%M:%S" if abs(now - at) >= DAY else "%H:%M:%S")
+    return f"{text}.{at % SECOND // 1_000_000:03}" if fraction else text

@@ -15,7 +15,17 @@ from fencepost.core.names import normalise
 from fencepost.core.traffic.launched import why_dead
 from fencepost.core.traffic.membership import SERVING, Member
 from fencepost.ports import HistoryRow, Refused
-from fencepost.roles.status.answered import answered, follows, held_with, hold_at, left_alone, of_family, of_pool, until
+from fencepost.roles.status.answered import (
+    answered,
+    clock,
+    follows,
+    held_with,
+    hold_at,
+    left_alone,
+    of_family,
+    of_pool,
+    until,
+)
 from fencepost.roles.status.document import is_time
 from fencepost.roles.status.endpoints import endpoint_names, who_holds
 from fencepost.roles.status.explanation import ASIDE, HELD, ORDER, Detail, Explanation, Item
@@ -23,7 +33,7 @@ from fencepost.roles.status.facts import Facts
 from fencepost.roles.status.headline import endpoint_headline
 from fencepost.roles.status.nearest import really_near
 from fencepost.roles.status.problems import why_alone
-from fencepost.roles.status.reasons import Ground, clock, item, moved, of_hold, spoken, votes, words
+from fencepost.roles.status.reasons import Ground, item, moved, of_hold, spoken, votes, words
 
 
 def explain(facts: Facts, history: Sequence[HistoryRow], what: str) -> Explanation:
@@ -139,7 +149,9 @@ def held_item(ground: Ground, member: Member, hold: Hold) -> Item:
 def held_details(facts: Facts, ground: Ground | None, name: str, hold: Hold) -> tuple[Detail, ...]:
     """Who said so, until when, and what follows the hold's end."""
     by, reason = who_holds(facts, name, hold)
-    said = Detail("said", f"{hold.kind} by {by or 'someone'}, {until(hold)}: {reason or 'no reason is known'}")
+    said = Detail(
+        "said", f"{hold.kind} by {by or 'someone'}, {until(hold, facts.now)}: {reason or 'no reason is known'}"
+    )
     then = ""
     if ground is not None and ground.endpoint is not None:
         serving = [m.key for m in ground.row.members if m.state in SERVING and of_family(m, ground.endpoint)]
@@ -154,7 +166,7 @@ def explain_stray(facts: Facts, known: Sequence[str], address: str) -> Explanati
     for name in known:
         if address in (answered(facts, name) or ()):
             if name in held:
-                details.append(Detail("held", f"{name} {of_hold(held[name])}: it answers this address"))
+                details.append(Detail("held", f"{name} {of_hold(held[name], facts.now)}: it answers this address"))
                 details.append(Detail("try", f"fencepost resume {name}"))
             else:
                 details.append(Detail("dns", f"it stands at {name}"))
@@ -197,7 +209,7 @@ def explain_target(facts: Facts, history: Sequence[HistoryRow], address: str) ->
     for name, hold in held:
         if hold is not None:
             does = "answers" if address in (answered(facts, name) or ()) else "doesn't answer"
-            details.append(Detail("held", f"{name} {of_hold(hold)}: it {does} this address"))
+            details.append(Detail("held", f"{name} {of_hold(hold, facts.now)}: it {does} this address"))
     return Explanation(address, "target", headline, tuple(items), tuple(details))
 
 
@@ -224,7 +236,11 @@ def explain_pool(facts: Facts, history: Sequence[HistoryRow], name: str) -> Expl
     headline = f"{serving} of {len(items)} targets in; answered for {listed(names) or 'no endpoint'}"
     holds = [(each.name, hold) for each in of_pool(facts, name) if (hold := hold_at(facts, each.name)) is not None]
     return Explanation(
-        name, "pool", headline, items, tuple(Detail("held", f"{each} {of_hold(hold)}") for each, hold in holds)
+        name,
+        "pool",
+        headline,
+        items,
+        tuple(Detail("held", f"{each} {of_hold(hold, facts.now)}") for each, hold in holds),
     )
 
 

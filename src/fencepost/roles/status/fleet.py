@@ -123,7 +123,10 @@ def fleet_problems(facts: Facts, roles: tuple[RoleStatus, ...]) -> Iterator[Prob
         yield from looping(facts, each)
         yield from stuck(facts, each, on)
         if each.fresh_count("waiting") and not each.fresh_count("room"):
-            text = f"{each.fresh_count('waiting')} instances wait, and no host that is held has room"
+            count = each.fresh_count("waiting")
+            text = (
+                f"{'1 instance waits' if count == 1 else f'{count} instances wait'}, and no host that is held has room"
+            )
             yield problem(facts, kinds.NO_ROOM, on, text, "fencepost fleet hosts")
         if not is_open(facts, each):
             text = f"nothing is placed until the store's hosts are known again: it waits for {waits_for(each)}"

@@ -45,7 +45,7 @@ def standing(facts: Facts, name: str, live: Live | None) -> str:
     if marker.hold is not None:
         by, _ = who_holds(facts, name, marker.hold)
         held = "withdrawn" if withdraws(marker) else f"held by a {marker.hold.kind}"
-        text += f", {held}{f' by {by}' if by else ''}, {until(marker.hold)}"
+        text += f", {held}{f' by {by}' if by else ''}, {until(marker.hold, facts.now)}"
     if not live.verified():
         return f"{text}, and its records are not those of its marker"
     if row is None:

@@ -69,12 +69,16 @@ def dead_and_answered(facts: Facts, pool: Pool, row: Membership, member: Member)
     if member.healthy is not False:
         return None
     mine = {each.name for each in of_pool(facts, pool.name)}
-    for name, hold in held_with(facts, member.key):
-        if name in mine:
-            text = f"{why_dead(member)}, still answered: {name} is held by a {hold.kind}, {until(hold)}"
-            line = f"fencepost explain {name}"
-            return problem(facts, kinds.KEPT[Rule.OPERATOR], member.key, text, line, member.dead_since or member.since)
-    return None
+    holds = [(name, hold) for name, hold in held_with(facts, member.key) if name in mine]
+    if not holds:
+        return None
+    said: dict[str, list[str]] = {}
+    for name, hold in holds:
+        ends = until(hold, facts.now) + (" UTC" if hold.until_s else "")
+        said.setdefault(f"held by a {hold.kind}, {ends}", []).append(name)
+    parts = [f"{' and '.join(names)} {'is' if len(names) == 1 else 'are'} {how}" for how, names in said.items()]
+    text, line = f"{why_dead(member)}, still answered: {'; '.join(parts)}", f"fencepost explain {holds[0][0]}"
+    return problem(facts, kinds.KEPT[Rule.OPERATOR], member.key, text, line, member.dead_since or member.since)
 
 
 def kept(facts: Facts, pool: Pool, row: Membership, member: Member) -> Problem:

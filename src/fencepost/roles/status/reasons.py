@@ -2,20 +2,18 @@
 
 import re
 from collections.abc import Sequence
-from datetime import UTC, datetime
 
 import msgspec
 
 from fencepost.core.fence import Hold
-from fencepost.core.instant import DAY, SECOND, Instant
+from fencepost.core.instant import SECOND, Instant
 from fencepost.core.orders import plain
 from fencepost.core.traffic.allowance import allowance, why_kept
 from fencepost.core.traffic.launched import why_dead
 from fencepost.core.traffic.membership import MICRO, SERVING, Member, Membership, Move, OverrideKind, Rule, State
 from fencepost.ports import HistoryRow
 from fencepost.roles.overrides import StoredOverride
-from fencepost.roles.status.answered import of_family, served_by, until
-from fencepost.roles.status.document import BEYOND, TIMES_END, is_time
+from fencepost.roles.status.answered import clock, of_family, served_by, until
 from fencepost.roles.status.explanation import Detail, Item
 from fencepost.roles.status.facts import Facts
 from fencepost.roles.status.ways import way_out
@@ -155,9 +153,9 @@ def share(ground: Ground, member: Member) -> str:
     return f"still answered: {share} callers get"
 
 
-def of_hold(hold: Hold) -> str:
+def of_hold(hold: Hold, now: Instant) -> str:
     """A hold in words that follow the name of its endpoint."""
-    return f"is {'withdrawn' if hold.kind == 'withdraw' else f'held by a {hold.kind}'}, {until(hold)}"
+    return f"is {'withdrawn' if hold.kind == 'withdraw' else f'held by a {hold.kind}'}, {until(hold, now)}"
 
 
 def words(facts: Facts) -> list[StoredOverride]:
@@ -183,12 +181,3 @@ def moved(move: Move, now: Instant) -> str:
     """A move in words."""
     cause = f": {move.cause}" if move.cause else ""
     return f"{clock(move.at, now)}  {move.before or 'new'} -> {move.after or 'gone'} ({move.rule}){cause}"
-
-
-def clock(at: Instant, now: Instant, *, fraction: bool = False) -> str:
-    """A time of day, UTC; with its date if it is a day or more away."""
-    if not is_time(at):
-        return BEYOND if isinstance(at, int) and at >= TIMES_END else "?"
-    moment = datetime.fromtimestamp(at // SECOND, UTC)
-    text = moment.strftime("%Y-%m-%d %H:%M:%S" if abs(now - at) >= DAY else "%H:%M:%S")
-    return f"{text}.{at % SECOND // 1_000_000:03}" if fraction else text
