@@ -2,15 +2,15 @@
 
 import pytest
 from msgspec import structs
-from status_examples import NOW, facts, region, stored
+from status_examples import NOW, beat, facts, region, stored
 
 from fencepost.cli.screen import shard_lines
 from fencepost.core.capacity.rows import CalibrationRow, CheckpointRow, ShardRow
 from fencepost.core.instant import MINUTE, SECOND
-from fencepost.ports import Unavailable
+from fencepost.ports import Beat, Unavailable
 from fencepost.roles.status.compose import compose
 from fencepost.roles.status.document import Status
-from fencepost.roles.status.facts import FleetFacts
+from fencepost.roles.status.facts import FleetFacts, Process
 from fencepost.roles.status.kinds import KINDS
 from fencepost.roles.status.metrics import exposition
 from fencepost.settings.schema import Fleet, Region, Secret
@@ -53,6 +53,56 @@ def test_a_shard_is_one_line_and_numbers_for_programs() -> None:
     assert "fencepost_fleet_checks_total{" not in text  # nobody said how many
     assert compose(facts()).fleet is None
     assert shard_lines(compose(facts())) == []
+
+
+def managed(process: int | None, *beats: Beat, gone: frozenset[int] = frozenset()) -> Status:
+    """The document where a supervisor runs a manager, and these signs of life are the managers'."""
+    row = CheckpointRow("1", "m", NOW - SECOND, (), (), (), COUNTS)
+    known = FleetFacts("1", {1: ShardRow(1, 1, "m", 3, open="1")}, {1: row}, CALIBRATED)
+    processes = {**facts().processes, "host-manager/1": Process(process, started=NOW - MINUTE)}
+    all_beats = (*stored().beats, *beats)
+    return compose(facts(region=fleet(), store=stored(fleet=known, beats=all_beats), processes=processes, gone=gone))
+
+
+def managers(status: Status) -> dict[str, tuple[str, int | None]]:
+    """Each manager that is listed: its state and pid."""
+    return {role.name: (role.state, role.pid) for role in status.roles if role.name.startswith("host-manager")}
+
+
+OURS, STANDS_BY = "host-manager/1", "host-manager/1/standby"
+
+
+def test_a_manager_that_stands_by_is_listed_beside_the_one_that_has_the_shard() -> None:
+    """Both gave signs of life under one name: the last writer won, and the healthy other was called silent."""
+    late = {"at": NOW - 60 * SECOND}
+    both = managed(7, beat(OURS, 7), beat(STANDS_BY, 8))
+    assert managers(both) == {OURS: ("up", 7), STANDS_BY: ("up", 8)}
+    assert shard_lines(both)[0].startswith(" FLEET  shard 1: manager up (pid 7)")
+    taken = managed(7, beat(OURS, 8), beat(STANDS_BY, 7))
+    assert managers(taken) == {OURS: ("up", 8), STANDS_BY: ("up", 7)}, "the supervisor's may be the one that stands by"
+    assert shard_lines(taken)[0].startswith(" FLEET  shard 1: manager up (pid 8)")
+    third = managed(7, beat(OURS, 8), beat(STANDS_BY, 9))
+    assert managers(third) == {OURS: ("up", 8), STANDS_BY: ("up", 7)}, "under this name any speaks for all"
+    for status in (both, taken, third):
+        assert not [each.on for each in status.problems if each.on.startswith("host-manager")]
+    assert managers(managed(7, beat(OURS, 7), beat(STANDS_BY, 8, **late))) == {OURS: ("up", 7)}, "it was ended"
+    assert managers(managed(7, beat(OURS, 7), beat(STANDS_BY, 7, **late))) == {OURS: ("up", 7)}, "it stood by itself"
+    starts = managed(7, beat(OURS, 6), beat(STANDS_BY, 7), gone=frozenset({6}))
+    assert managers(starts) == {OURS: ("up", 7)}, "the one before is gone, and its shard is still to be had"
+
+
+def test_a_supervised_manager_that_hangs_or_ended_is_told_while_another_has_its_shard() -> None:
+    """The shard is well; the process isn't, whose name in the log is that of its role."""
+    for stood_by in (beat(STANDS_BY, 8), beat(STANDS_BY, 7, at=NOW - 60 * SECOND)):
+        hangs = managed(7, beat(OURS, 8), stood_by)
+        assert managers(hangs) == {OURS: ("up", 8), STANDS_BY: ("silent", 7)}
+        assert [each.id for each in hangs.problems if each.on == STANDS_BY] == ["role-silent"]
+    ended = managed(None, beat(OURS, 8))
+    assert managers(ended) == {OURS: ("up", 8), STANDS_BY: ("down", None)}
+    (found,) = [each for each in ended.problems if each.on == STANDS_BY]
+    assert found.try_.endswith("host-manager-1.log")
+    alone = managed(7, beat(OURS, 7, at=NOW - 60 * SECOND))
+    assert managers(alone) == {OURS: ("silent", 7)}
 
 
 def test_a_suspect_host_is_counted_once() -> None:

@@ -139,6 +139,26 @@ def test_a_drained_host_with_no_place_elsewhere_is_named() -> None:
     run(work)
 
 
+def test_a_manager_gives_signs_of_life_as_what_it_is_just_then() -> None:
+    """One that stands by has a name of its own: under one name each would wipe out the other's sign of life."""
+
+    async def work() -> None:
+        settings, condition = lease_settings("m", 1, 1, R), Condition()
+        admission = settings_from(UNCALIBRATED, R)
+        manager = HostManager(settings, admission, fleet(0), Questions(Wire(KEY), Condition()), condition)
+        assert manager.called() == "host-manager/1/standby"
+        manager.leases.on(Tick(), now())
+        for event in (ShardRead("life-1", None), ShardRead("life-1", None), ShardWritten(ShardRow(1, 1, "m", 1))):
+            condition.changed.clear()
+            manager.tell(event, now())
+        assert manager.called() == "host-manager/1"
+        assert condition.changed.is_set(), "it is told at once"
+        manager.tell(ShardRead("life-1", ShardRow(1, 1, "other", 2)), now())
+        assert manager.called() == "host-manager/1/standby"
+
+    run(work)
+
+
 def test_a_row_that_another_manager_wrote_is_written_over() -> None:
     """Who takes a shard over tells of it from then on; no rule reads these rows, so nothing is lost by that."""
 

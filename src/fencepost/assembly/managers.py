@@ -57,7 +57,7 @@ def host_manager_main(region: Region, shard: int, again: Duration | None = None)
             placing = structs.replace(placing, again=again, longest=again, elsewhere=False)
         placer = Placer(placing, rows, manager, condition)
         async with asyncio.TaskGroup() as group:
-            group.create_task(heartbeat.beat(f"host-manager/{shard}", store, condition))
+            group.create_task(heartbeat.beat(manager.called, store, condition))
             group.create_task(manager.run())
             group.create_task(placer.run())
             group.create_task(placer.forget())

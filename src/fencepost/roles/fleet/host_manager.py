@@ -32,6 +32,7 @@ from fencepost.ports import PortError
 from fencepost.ports.fleet import FleetStorePort
 from fencepost.roles.fleet.manager_hands import ManagerHands
 from fencepost.roles.fleet.manager_questions import Questions
+from fencepost.roles.heartbeat import STANDBY
 from fencepost.roles.loop import Condition
 
 log = logging.getLogger(__name__)
@@ -87,6 +88,10 @@ class HostManager:
     def counts(self) -> Counts:
         """What it has done since it started."""
         return self.core.counts
+
+    def called(self) -> str:
+        """Under which name it gives signs of life: that of its shard while it has it."""
+        return f"host-manager/{self.settings.shard}{'' if self.standing else STANDBY}"
 
     async def run(self) -> None:
         """Manage until cancelled."""
@@ -177,6 +182,7 @@ class HostManager:
             whose = f"is ours, epoch {standing}" if standing else "is another's now; standing by"
             log.info("shard %d %s", self.settings.shard, whose)
             self.standing = standing
+            self.condition.changed.set()  # it is told under another name from now on
         self.carry_out(effects)
 
     def carry_out(self, effects: Sequence[Effect]) -> None:

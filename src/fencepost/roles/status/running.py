@@ -6,9 +6,11 @@ give none (the API); of those the supervisor alone knows.
 
 from collections.abc import Collection, Iterable
 
+from msgspec import structs
+
 from fencepost.core.instant import SECOND, Duration, Instant
 from fencepost.ports import Beat
-from fencepost.roles.heartbeat import EVERY_S
+from fencepost.roles.heartbeat import EVERY_S, STANDBY
 from fencepost.roles.status.document import RoleState, RoleStatus, seconds
 from fencepost.roles.status.facts import Facts, Process
 from fencepost.settings import Region
@@ -56,20 +58,61 @@ def lives(roles: Iterable[RoleStatus], kind: str) -> bool:
     return any(kind_of(role.name) == kind and role.state not in ("down", "silent") for role in roles)
 
 
+Sign = tuple[Beat | None, Process | None]
+"""A role's last sign of life, and its process as the supervisor knows it."""
+
+
+def signs_of(facts: Facts) -> dict[str, Sign]:
+    """What is known of each role, by name, whether or not it is to be listed."""
+    beats = {beat.role: beat for beat in facts.store.beats} if facts.store else {}
+    names = {*beats, *facts.processes}
+    signs: dict[str, Sign] = {name: (beats.get(name), facts.processes.get(name)) for name in names}
+    for name in {name.removesuffix(STANDBY) for name in names if kind_of(name) == "host-manager"}:
+        signs.pop(name + STANDBY, None)
+        signs |= managers_of(facts, name, beats.get(name), beats.get(name + STANDBY))
+    return signs
+
+
+def managers_of(facts: Facts, name: str, beat: Beat | None, standby: Beat | None) -> dict[str, Sign]:
+    """A shard's manager, and beside it one that stands by, as long as it is heard.
+
+    The supervisor's process is the latter if another has the shard and is heard. Several that stand by speak under one
+    name, so any of them speaks for that process.
+    """
+    process = facts.processes.get(name)
+    if beat is not None and standby is not None and beat.pid == standby.pid:
+        standby = None  # it stood by, and has the shard now, or had it before
+    heard = standby is not None and fresh(facts, standby)
+    if process is None or (beat is not None and beat.pid == process.pid):
+        return {name: (beat, process), **({name + STANDBY: (standby, None)} if heard else {})}
+    if standby is not None and heard and process.pid is not None:
+        standby = structs.replace(standby, pid=process.pid)
+    if beat is not None and fresh(facts, beat):
+        return {name: (beat, None), name + STANDBY: (standby, process)}
+    known = standby if standby is not None and standby.pid == process.pid else beat
+    return {name: (known, process)}
+
+
+def fresh(facts: Facts, beat: Beat) -> bool:
+    """Whether it is heard, and its process isn't known to be gone."""
+    return heard_until(facts) - beat.at < SILENT_AFTER and beat.pid not in facts.gone
+
+
 def role_statuses(facts: Facts) -> tuple[RoleStatus, ...]:
     """Every role that is expected, runs, or gave a sign of life lately; by name."""
-    beats = {beat.role: beat for beat in facts.store.beats} if facts.store else {}
+    signs = signs_of(facts)
     expected = expected_roles(facts.region)
     # A role that makes this document while it can see neither signs of life nor processes doesn't call all others down.
     names = set(expected) if facts.store or facts.processes or facts.observer is None else set()
-    names.update(name for name in facts.processes if kind_of(name) in ROLES)
-    names.update(name for name, beat in beats.items() if facts.now - beat.at < FORGOTTEN_AFTER)
-    return tuple(role_status(facts, name, beats.get(name)) for name in sorted(names))
+    for name, (beat, process) in signs.items():
+        lately = beat is not None and facts.now - beat.at < FORGOTTEN_AFTER
+        if lately or (process is not None and kind_of(name) in ROLES):
+            names.add(name)
+    return tuple(role_status(facts, name, *signs.get(name, (None, None))) for name in sorted(names))
 
 
-def role_status(facts: Facts, name: str, beat: Beat | None) -> RoleStatus:
+def role_status(facts: Facts, name: str, beat: Beat | None, process: Process | None) -> RoleStatus:
     """One role."""
-    process = facts.processes.get(name)
     last_error = beat.error or None if beat else None
     if process is not None and process.pid is None:
         last_error = process.last_exit or last_error

@@ -7,14 +7,15 @@ from msgspec import structs
 
 from fencepost import __version__
 from fencepost.core.instant import SECOND
-from fencepost.ports import Misconfigured, PortError
+from fencepost.ports import Beat, Misconfigured, PortError
+from fencepost.roles.heartbeat import STANDBY
 from fencepost.roles.status import kinds
 from fencepost.roles.status.document import Problem, RoleStatus
 from fencepost.roles.status.facts import Facts
 from fencepost.roles.status.full_disk import NO_SPACE
 from fencepost.roles.status.problems import log_of, problem
 from fencepost.roles.status.rejected import on_disk, standing_refusal
-from fencepost.roles.status.running import expected_roles, kind_of, lives
+from fencepost.roles.status.running import expected_roles, kind_of, lives, signs_of
 from fencepost.settings import providers
 from fencepost.settings.lookup import start_words
 
@@ -137,22 +138,24 @@ def role_problems(facts: Facts, roles: tuple[RoleStatus, ...]) -> Iterator[Probl
         text = f"no role of this region runs{blind}: nothing is checked, planned or healed"
         yield problem(facts, kinds.REGION_DOWN, facts.region.name, text, start(facts))
         return
+    signs = signs_of(facts)
     for role in roles:
         if says_the_same(facts, role) or (facts.store_full is not None and NO_SPACE in (role.last_error or "")):
             continue
-        yield from role_problem(facts, role, needed=role.name in needed or role.name in facts.processes)
+        beat, process = signs.get(role.name, (None, None))
+        yield from role_problem(facts, role, beat, needed=role.name in needed or process is not None)
 
 
-def role_problem(facts: Facts, role: RoleStatus, *, needed: bool) -> Iterator[Problem]:
-    """One role."""
-    beat = next((beat for beat in facts.store.beats if beat.role == role.name), None) if facts.store else None
+def role_problem(facts: Facts, role: RoleStatus, beat: Beat | None, *, needed: bool) -> Iterator[Problem]:
+    """One role, with its last sign of life."""
     since = beat.at if beat else 0
     error = role.last_error or "it doesn't say why"
+    log = log_of(facts, role.name.removesuffix(STANDBY))
     match role.state:
         case "down" if needed:
             again = f" after {role.restarts} restart{'s' if role.restarts != 1 else ''}" if role.restarts else ""
             text = f"not running{again}: {error}"
-            yield problem(facts, kinds.ROLE_DOWN, role.name, text, log_of(facts, role.name), since)
+            yield problem(facts, kinds.ROLE_DOWN, role.name, text, log, since)
         case "silent" if needed:
             own = beat is not None and beat.pid == role.pid and role.seen_s is not None
             how_long = f"for {role.seen_s:.0f} s" if own else "since its start"
@@ -162,9 +165,9 @@ def role_problem(facts: Facts, role: RoleStatus, *, needed: bool) -> Iterator[Pr
         case "misconfigured":
             provider = kind_of(role.name) == "enactor"
             kind = kinds.PROVIDER_REFUSES if provider else kinds.ROLE_MISCONFIGURED
-            yield problem(facts, kind, role.name, error, log_of(facts, role.name))
+            yield problem(facts, kind, role.name, error, log)
         case "unavailable":
-            yield problem(facts, kinds.ROLE_UNAVAILABLE, role.name, error, log_of(facts, role.name))
+            yield problem(facts, kinds.ROLE_UNAVAILABLE, role.name, error, log)
     if role.version is not None and role.version != __version__ and role.state != "down":
         text = f"it runs version {role.version}, this is {__version__}"
         yield problem(facts, kinds.ROLE_OTHER_VERSION, role.name, text, "fencepost status -v")
