@@ -18,6 +18,7 @@ CASES = (
     ("check", "region.toml"),
     ("check", "--json"),
     ("nope", "--json"),
+    ("simulate", "--scenario", "list"),
 )
 
 

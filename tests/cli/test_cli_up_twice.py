@@ -104,6 +104,15 @@ def test_the_same_owner(tmp_path: Path) -> None:
     assert not Path(mine.store.path).exists()
 
 
+def test_the_same_region_a_moment_before_its_folder_is_held(tmp_path: Path) -> None:
+    """Of four started at once two were told to write another owner, into the one file that all four have."""
+    mine = region(tmp_path / "one")
+    with starting(mine) as pid, pytest.raises(Misconfigured, match="this region runs already") as caught:
+        hold_places(mine)
+    assert caught.value.what == f"this region runs already (pid {pid})"
+    assert "fencepost status" in caught.value.hint
+
+
 def test_a_lock_says_who_has_it_now(tmp_path: Path) -> None:
     """It is taken before the fork, and named after the supervisor, whose it is then."""
     lock = hold(tmp_path)

@@ -9,6 +9,7 @@ from cyclopts import Parameter
 from fencepost.cli.explore import refuse_together, words
 from fencepost.cli.flags import Json
 from fencepost.cli.progress import Progress
+from fencepost.cli.streams import Unwritable
 from fencepost.cli.terminal import say
 from fencepost.ports import Misconfigured
 
@@ -77,6 +78,8 @@ def simulate(
         return differs(trace or Path(), str(error), json)
     except ValueError as error:
         raise Misconfigured(str(error), where=str(trace or ""), hint="fencepost simulate --help") from None
+    except Unwritable:
+        raise  # it is standard output
     except OSError as error:
         where = f"{trace or write or picture}"
         raise Misconfigured(f"can't be {'read' if trace else 'written'}: {error.strerror}", where=where) from None

@@ -90,7 +90,7 @@ def hold_place(region: Region, name: str, what: str, hint: str) -> Place:
             other = os.read(fd, 4096).decode(errors="replace").strip()
             os.close(fd)
             if refused >= ASKED_TIMES:
-                raise Misconfigured(f"{what}, by {other}", where=region.path, hint=hint) from None
+                raise said_of(other, region, what, hint) from None
             time.sleep(ASKED_EACH_S)
             continue
         if named(fd, path):
@@ -98,8 +98,17 @@ def hold_place(region: Region, name: str, what: str, hint: str) -> Place:
         os.close(fd)
     if os.access(path, os.W_OK):
         os.ftruncate(fd, 0)
-        os.pwrite(fd, f"{region.path} (pid {os.getpid()})\n".encode(), 0)
+        os.pwrite(fd, f"{os.path.abspath(region.path)} (pid {os.getpid()})\n".encode(), 0)
     return Place(fd, path)
+
+
+def said_of(other: str, region: Region, what: str, hint: str) -> Misconfigured:
+    """That another region has a place, or this one, started in the same moment and a little sooner."""
+    path, _, pid = other.rpartition(" (pid ")
+    if path != os.path.abspath(region.path):
+        return Misconfigured(f"{what}, by {other}", where=region.path, hint=hint)
+    ends = "fencepost status    shows it; to end it, Ctrl-C in its terminal"
+    return Misconfigured(f"this region runs already (pid {pid}", where=region.path, hint=ends)
 
 
 def opened(path: Path) -> int:
