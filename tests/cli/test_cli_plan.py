@@ -7,7 +7,7 @@ from msgspec import structs
 
 from fencepost.cli import plan_markdown
 from fencepost.cli.plan import lines
-from fencepost.cli.plan_changes import changing, unseen
+from fencepost.cli.plan_changes import changing, kept_because, unseen
 from fencepost.cli.plan_document import document
 from fencepost.cli.preview import Preview, held_in
 from fencepost.core.fence import Generation, Hold, Marker
@@ -178,3 +178,10 @@ def test_where_it_is_asked_for_it_is_not_advised() -> None:
     asked = lines(preview, asking=True)
     assert not any("fencepost" in line for line in asked)
     assert any("1 write" in line for line in asked)
+
+
+def test_a_lapsed_hosts_target_is_not_called_dead_in_a_plan() -> None:
+    """Its checks pass: nobody saw it dead."""
+    lapsed = Member("127.0.1.1", "a", State.KEPT, rule=Rule.MAX_OUT, cause="the lease of host h1 has lapsed")
+    assert kept_because(lapsed) == "lapsed for a moment, kept: max_out"
+    assert kept_because(structs.replace(lapsed, cause="connection refused")).startswith("dead for ")

@@ -5,7 +5,9 @@ from html.parser import HTMLParser
 from msgspec import structs
 from status_examples import API, NOW, POOL, facts, stored
 
+from fencepost.core.instant import SECOND
 from fencepost.core.traffic.membership import OverrideKind
+from fencepost.ports import Unavailable
 from fencepost.roles.overrides import StoredOverride
 from fencepost.roles.status.compose import compose
 from fencepost.roles.status.facts import Facts
@@ -61,6 +63,13 @@ def test_the_page_shows_what_the_document_says() -> None:
     ):
         assert words in text, words
     assert text.index("working") < text.index("kept-by-max-out") < text.index(API) < text.index("never_empty")
+
+
+def test_without_the_store_the_page_says_how_old_the_rest_is() -> None:
+    """It said "read from DNS" above a budget and roles, which don't stand there."""
+    away = structs.replace(facts(), source="dns", store_error=Unavailable("gone"), now=NOW + 40 * SECOND)
+    assert "endpoints are read from DNS, the rest is 40 s old" in page(compose(away))
+    assert "endpoints are read from DNS, the rest isn" in page(compose(structs.replace(away, store=None)))
 
 
 def test_unknown_is_a_question_mark() -> None:

@@ -203,11 +203,11 @@ def test_before_every_shard_is_open_it_is_unavailable() -> None:
         await api.put(said)
         _, body = await launched(api)
         assert re.search(r"it waits for 2[567] s for hosts that nobody remembers$", body["error"]["what"])
-        assert re.match(r"ask again in 2[567] s, with the same key; ", body["error"]["hint"])
+        assert re.match(r"ask again in 2[567] s;  fencepost status", body["error"]["hint"])
         await api.put(structs.replace(said, counts={"hosts": 1, "missing": 2, "waits_s": 27}))
         _, body = await launched(api)
         assert body["error"]["what"].endswith("it waits for 2 of the hosts that [fleet] names")
-        assert body["error"]["hint"].startswith("ask again once that is over, with the same key; ")
+        assert body["error"]["hint"].startswith("ask again once that is over;  fencepost status")
 
     asked(work)
 

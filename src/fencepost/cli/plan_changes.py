@@ -7,6 +7,7 @@ from fencepost.cli.preview import Preview, marker_of
 from fencepost.cli.regions import shown
 from fencepost.cli.terminal import ago
 from fencepost.core.store import Row
+from fencepost.core.traffic.launched import why_dead
 from fencepost.core.traffic.membership import Member, Membership, Rule, State
 from fencepost.core.zone import Live
 from fencepost.settings.schema import Endpoint
@@ -112,7 +113,7 @@ def kept_lines(found: Preview, name: str) -> list[tuple[str, ...]]:
 
 def kept_because(each: Member) -> str:
     """How long it has looked dead, and which rule keeps it."""
-    return f"dead for {dead_for(each)}, kept: {rule_text(each.rule)}"
+    return f"{why_dead(each)} for {dead_for(each)}, kept: {rule_text(each.rule)}"
 
 
 def dead_for(each: Member) -> str:

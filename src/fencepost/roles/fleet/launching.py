@@ -131,7 +131,7 @@ class Launcher:
         waits, left = opening.waits_for(counts), counts.get("waits_s", 0)
         what = f"not every host has been heard of yet (shard {shard}), and nothing is placed until then: it waits for"
         after = f"in {spoken(left * SECOND)}" if left and not counts.get("missing") else "once that is over"
-        hint = f"ask again {after}, with the same key;  fencepost status    says how long yet"
+        hint = f"ask again {after};  fencepost status    says how long yet"
         return Unavailable(f"{what} {waits}", where="the fleet", hint=hint)
 
     def why(self, depth: int) -> str:

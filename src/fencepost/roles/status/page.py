@@ -88,7 +88,9 @@ def body(status: Status) -> str:
 
 def head(status: Status) -> str:
     """Region and verdict, readable from across the room."""
-    source = {"api": "", "store": " · read from the store", "dns": " · the store doesn't answer; read from DNS"}
+    known = "the rest isn't known" if status.ages.store_s is None else f"the rest is {status.ages.store_s:.0f} s old"
+    away = f" · the store doesn't answer; endpoints are read from DNS, {known}"
+    source = {"api": "", "store": " · read from the store", "dns": away}
     facts = [f"plan {shown(status.plan)}", f"mode {status.mode}", status.provider, f"fenced {shown(status.fenced)}"]
     facts += [f"restarts {shown(status.restarts)}", f"as of {status.at}{source[status.source]}"]
     return (
