@@ -21,7 +21,7 @@ import msgspec
 from fencepost.core.effects import Wake
 from fencepost.core.instant import SECOND, Duration
 from fencepost.core.traffic.allowance import why_kept
-from fencepost.core.traffic.launched import by_hosts, launched
+from fencepost.core.traffic.launched import by_hosts, launched, why_dead
 from fencepost.core.traffic.load_balancer import LoadBalancer, ReportsRead, WriteMembership
 from fencepost.core.traffic.membership import MICRO, SERVING, Listing, Member, Membership, Move, Rule, State
 from fencepost.core.traffic.verdict import Beat, CheckerReport
@@ -239,13 +239,13 @@ class LoadBalancers:
         member = next((each for each in row.members if each.key == move.key), None)
         if move.after is State.KEPT and member is not None:
             limit = why_kept(member, row, safety_settings(pool.safety), clock.now())
-            return self.history("kept", pool.name, f"{move.key} dead, KEPT, {limit}; {sight(member)}")
+            return self.history("kept", pool.name, f"{move.key} {why_dead(member)}, KEPT, {limit}; {sight(member)}")
         if move.before is State.KEPT and move.after is State.IN:
             return self.history("back", pool.name, f"{move.key} passes again; it was kept all the while")
         if move.before in SERVING and move.after not in SERVING:
             if move.rule is Rule.FALL and member is not None:
                 left = f"budget {(move.tokens + move.cost) / MICRO:.1f} -> {move.tokens / MICRO:.1f}"
-                return self.history("removed", pool.name, f"{move.key} dead, out: {sight(member)}; {stay}; {left}")
+                return self.history("removed", pool.name, f"{move.key} {why_dead(member)}, out: {sight(member)}; {stay}; {left}")
             return self.history("removed", pool.name, f"{move.key} {asked_for(move)}; {stay}")
         if move.after in SERVING and move.before not in SERVING and move.before is not None:
             how = came_back(pool, member) if move.before is State.OUT and member is not None else ""
@@ -285,7 +285,9 @@ def ramping(pool: Pool) -> str:
 
 
 def sight(member: Member) -> str:
-    """How a target looks to the checkers."""
+    """How a target looks to the checkers, or what makes that of no account: the fate of its host."""
+    if member.cause and why_dead(member) != "dead":
+        return member.cause
     seen = f"{member.votes.healthy} of {member.votes.fresh} checkers see it healthy"
     return f"{member.cause}, {seen}" if member.cause else seen
 
