@@ -67,23 +67,6 @@ def test_words_about_hosts_are_placed_and_taken_back() -> None:
     asked(work)
 
 
-@pytest.mark.parametrize("field", ["by", "reason"])
-@pytest.mark.parametrize("path", ["launch", "terminate", "drain", "cordon", "gone", "resume", "forget"])
-def test_who_and_why_are_plain_text(path: str, field: str) -> None:
-    """It will stand in a line of the history on somebody's terminal, as what the command line takes."""
-
-    async def work(api: Asked) -> None:
-        await api.open(held("h1"))
-        ask = {"pool": "web"} if path == "launch" else {"names": ["h1"]}
-        for text, what in (("a\u0000b", "has a control character"), ("x" * 501, "501 characters; at most 500")):
-            status, body, _ = await api.call(f"/v1/fleet/{path}", {**ask, field: text})
-            assert (status, body["error"]["where"]) == (422, field)
-            assert body["error"]["what"].startswith(what)
-        assert not api.history
-
-    asked(work)
-
-
 HOST = {"host": "h1", "zone": "a", "at": "192.0.2.1:7700", "room": 2, "addresses": ["192.0.2.10", "192.0.2.11"]}
 
 

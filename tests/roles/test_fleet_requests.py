@@ -333,6 +333,23 @@ def test_what_cant_be_right_is_refused(ask: dict[str, Any], status: int, what: s
     asked(work)
 
 
+@pytest.mark.parametrize("field", ["by", "reason"])
+@pytest.mark.parametrize("path", ["launch", "terminate", "drain", "cordon", "gone", "resume", "forget"])
+def test_who_and_why_are_plain_text(path: str, field: str) -> None:
+    """It will stand in a line of the history on somebody's terminal, as what the command line takes."""
+
+    async def work(api: Asked) -> None:
+        await api.open(held("h1"))
+        ask = {"pool": "web"} if path == "launch" else {"names": ["h1"]}
+        for text, what in (("a\u0000b", "has a control character"), ("x" * 501, "501 characters; at most 500")):
+            status, body, _ = await api.call(f"/v1/fleet/{path}", {**ask, field: text})
+            assert (status, body["error"]["where"]) == (422, field)
+            assert body["error"]["what"].startswith(what)
+        assert not api.history
+
+    asked(work)
+
+
 def test_more_than_an_endpoint_can_hold_is_refused_before_any_write() -> None:
     """Else the planner could write that endpoint no more, not even to take a dead address out."""
 

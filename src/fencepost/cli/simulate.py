@@ -78,12 +78,17 @@ def simulate(
         return differs(trace or Path(), str(error), json)
     except ValueError as error:
         raise Misconfigured(str(error), where=str(trace or ""), hint="fencepost simulate --help") from None
-    except Unwritable:
-        raise  # it is standard output
     except OSError as error:
-        where = f"{trace or write or picture}"
-        raise Misconfigured(f"can't be {'read' if trace else 'written'}: {error.strerror}", where=where) from None
+        raise of_file(error, trace, write or picture) from None
     return answered(result, json)
+
+
+def of_file(error: OSError, read: Path | None, written: Path | None) -> Exception:
+    """What is to be raised for it: itself, if it is standard output that takes no more."""
+    if isinstance(error, Unwritable):
+        return error
+    what = f"can't be {'read' if read else 'written'}: {error.strerror}"
+    return Misconfigured(what, where=f"{read or written}")
 
 
 def listed() -> int:

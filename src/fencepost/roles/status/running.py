@@ -66,8 +66,8 @@ def signs_of(facts: Facts) -> dict[str, Sign]:
     """What is known of each role, by name, whether or not it is to be listed."""
     beats = {beat.role: beat for beat in facts.store.beats} if facts.store else {}
     names = {*beats, *facts.processes}
-    signs: dict[str, Sign] = {name: (beats.get(name), facts.processes.get(name)) for name in names}
-    for name in {name.removesuffix(STANDBY) for name in names if kind_of(name) == "host-manager"}:
+    signs: dict[str, Sign] = {name: (beats.get(name), facts.processes.get(name)) for name in sorted(names)}
+    for name in sorted({name.removesuffix(STANDBY) for name in names if kind_of(name) == "host-manager"}):
         signs.pop(name + STANDBY, None)
         signs |= managers_of(facts, name, beats.get(name), beats.get(name + STANDBY))
     return signs
