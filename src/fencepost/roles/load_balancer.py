@@ -245,7 +245,8 @@ class LoadBalancers:
         if move.before in SERVING and move.after not in SERVING:
             if move.rule is Rule.FALL and member is not None:
                 left = f"budget {(move.tokens + move.cost) / MICRO:.1f} -> {move.tokens / MICRO:.1f}"
-                return self.history("removed", pool.name, f"{move.key} {why_dead(member)}, out: {sight(member)}; {stay}; {left}")
+                out = f"{move.key} {why_dead(member)}, out: {sight(member)}"
+                return self.history("removed", pool.name, f"{out}; {stay}; {left}")
             return self.history("removed", pool.name, f"{move.key} {asked_for(move)}; {stay}")
         if move.after in SERVING and move.before not in SERVING and move.before is not None:
             how = came_back(pool, member) if move.before is State.OUT and member is not None else ""
