@@ -190,7 +190,9 @@ def test_broken_syntax_and_what_is_no_scenario_at_all_are_told_too() -> None:
     assert len(mistakes("values = 5\nsources = 5\nact = 5\nscenario = 5")) == 5
 
 
-@pytest.mark.parametrize("key", [".".join("a" * 50_000) + "=1", "[" + ".".join("a" * 50_000) + "]"])
+@pytest.mark.parametrize(
+    "key", [".".join("a" * 50_000) + "=1", "[" + ".".join("a" * 50_000) + "]", "'a'.\"b\"." * 20_000 + "a=1"]
+)
 def test_a_key_of_thousands_of_parts_is_refused_before_it_is_parsed(key: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """As in region.toml: the parser's memory grows with the square of them, gigabytes for 100 kB of text."""
     monkeypatch.setattr("tomllib.loads", None)
