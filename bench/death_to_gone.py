@@ -34,6 +34,7 @@ import msgspec
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "contracts"))
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "system"))
+sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "cli"))
 
 from callers import ask, marker_in
 from regions import RunningRegion

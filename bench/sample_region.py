@@ -21,6 +21,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "contracts"))
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "system"))
+sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "cli"))
 
 from free_ports import free_port
 from regions import FENCEPOST, RunningRegion

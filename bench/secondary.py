@@ -17,6 +17,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "contracts"))
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "system"))
+sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "cli"))
 
 import dns.exception
 import dns.message
