@@ -37,7 +37,7 @@ packages:
 
 # Four workers for two cores, since many tests wait; a file's tests stay together, in the order of tests/conftest.py.
 test: $(VENV)/test.stamp $(VENV)/peers.stamp packages lint
-	@$(BIN)/python -m pytest -m "not soak" -n 4 --dist loadfile --no-loadscope-reorder $(if $(ARGS),$(ARGS),tests)
+	@$(BIN)/python -m pytest -m "not soak" -n 5 --dist loadfile --no-loadscope-reorder $(if $(ARGS),$(ARGS),tests)
 
 soak: $(VENV)/test.stamp $(VENV)/peers.stamp packages
 	@FENCEPOST_HYPOTHESIS=random $(BIN)/python -m pytest -m soak $(if $(ARGS),$(ARGS),tests)

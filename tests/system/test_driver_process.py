@@ -151,7 +151,9 @@ def test_folders_of_attempts_that_ended_are_bounded(tmp_path: Path) -> None:
     async def play(driver: ProcessDriver, ended: list[str]) -> None:
         await driver.start(instance("web-0.1"))
         for number in range(KEPT + 10):
-            (driver.folder / f"old-{number}.1").mkdir()
+            old = driver.folder / f"old-{number}.1"
+            old.mkdir()
+            os.utime(old, (number, number))  # those made within one tick of the clock would be equally old
         await driver.start(instance("web-1.1", "/bin/true"))
         await until(lambda: ended)
         names = {each.name for each in driver.folder.iterdir()}
