@@ -35,7 +35,7 @@ $(VENV)/peers.stamp: requirements/peers.txt $(VENV)/run.stamp
 packages:
 	@./tests/debian-packages
 
-# Four workers for two cores, since many tests wait; a file's tests stay together, in the order of tests/conftest.py.
+# Five workers for two cores, since many tests wait; a file's tests stay together, in the order of tests/conftest.py.
 test: $(VENV)/test.stamp $(VENV)/peers.stamp packages lint
 	@$(BIN)/python -m pytest -m "not soak" -n 5 --dist loadfile --no-loadscope-reorder $(if $(ARGS),$(ARGS),tests)
 

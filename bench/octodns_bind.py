@@ -54,8 +54,9 @@ NEW = "192.0.2.77"
 READS_EACH_S = 0.05
 """How often a reader beside the bare loop asks; what is read seldom lasts longer once the last UPDATE is answered."""
 THREADS = os.cpu_count() or 1
-NICE = 10
 """What named takes by itself. With one, every question waits behind the syncing of its journal."""
+NICE = 10
+"""What docs/start/systemd.md advises for enactors on the primary's own machine."""
 
 
 def on_bind(folder: Path, endpoints: int, port: int, targets: Pool) -> Region:

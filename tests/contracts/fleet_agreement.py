@@ -1,6 +1,7 @@
 """Any run of commits ends the same on a store as on the reference."""
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 from hypothesis import strategies as st
@@ -113,3 +114,16 @@ async def agree(store: FleetStorePort, run: Sequence[Operation]) -> None:
         for since in (0, 1, 3):
             ours, theirs = await store.rows(kind, None, since), await reference.rows(kind, None, since)
             assert (ours.life, ours.snapshot, list(ours.rows)) == (theirs.life, theirs.snapshot, list(theirs.rows))
+
+
+def agrees(opened: Callable[[], FleetStorePort], run: list[Operation]) -> None:
+    """:func:`agree`, on a store of its own, closed at the end."""
+
+    async def go() -> None:
+        store = opened()
+        try:
+            await agree(store, run)
+        finally:
+            await store.close()
+
+    asyncio.run(go())

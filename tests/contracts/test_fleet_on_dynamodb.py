@@ -1,12 +1,11 @@
 """The fleet rows' contract, kept by DynamoDB (an emulator)."""
 
-import asyncio
 import itertools
 from collections.abc import Iterator
 
 import pytest
 from dynamodb import AWS_REGION, aws_environment, emulator
-from fleet_agreement import Operation, agree, operations
+from fleet_agreement import Operation, agrees, operations
 from fleet_store import FleetStoreContract, Make
 from fleet_waiting import FleetWaitingContract
 from hypothesis import given, settings
@@ -49,13 +48,6 @@ def test_any_run_of_commits_ends_the_same_as_on_the_reference(examples: int) -> 
     @settings(max_examples=examples, deadline=None)
     @given(run=operations)
     def runs(run: list[Operation]) -> None:
-        async def go() -> None:
-            store = DynamoDbFleetStore.open(f"fleet-{next(_tables)}", AWS_REGION, create=True)
-            try:
-                await agree(store, run)
-            finally:
-                await store.close()
-
-        asyncio.run(go())
+        agrees(lambda: DynamoDbFleetStore.open(f"fleet-{next(_tables)}", AWS_REGION, create=True), run)
 
     runs()

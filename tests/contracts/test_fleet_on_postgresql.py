@@ -5,7 +5,7 @@ import itertools
 from collections.abc import Iterator
 
 import pytest
-from fleet_agreement import Operation, agree, operations
+from fleet_agreement import Operation, agrees, operations
 from fleet_store import FleetStoreContract, Make, claimed, host, names, new, put
 from fleet_waiting import FleetWaitingContract
 from hypothesis import given, settings
@@ -50,14 +50,7 @@ def test_any_run_of_commits_ends_the_same_as_on_the_reference(server: Server, ex
     @settings(max_examples=examples, deadline=None)
     @given(run=operations)
     def runs(run: list[Operation]) -> None:
-        async def go() -> None:
-            store = PostgresqlFleetStore.open(new_schema(server), create=True)
-            try:
-                await agree(store, run)
-            finally:
-                await store.close()
-
-        asyncio.run(go())
+        agrees(lambda: PostgresqlFleetStore.open(new_schema(server), create=True), run)
 
     runs()
 

@@ -13,7 +13,7 @@ from fencepost.assembly.checkers import checker_settings
 from fencepost.core.capacity import attempts
 from fencepost.core.capacity.fleet_store import Change
 from fencepost.core.capacity.messages import Instance, InstanceSet
-from fencepost.core.capacity.rows import FleetRow, HostRow, InstanceRow, InstanceState, NetworkRow
+from fencepost.core.capacity.rows import FleetRow, HostRow, InstanceRow, InstanceState, NetworkRow, ShardRow
 from fencepost.core.instant import SECOND, Duration
 from fencepost.core.traffic.membership import Membership, State
 from fencepost.ports import Unavailable
@@ -192,3 +192,24 @@ def test_a_pools_placed_instances_are_known_as_if_all_were_looked_through(
                 assert found.of_pool(each) == structs.replace(found, placed=None).of_pool(each)
 
     asyncio.run(go())
+
+
+def test_hosts_are_heard_once_each_shard_is_open_and_what_they_told_is_a_row_again() -> None:
+    """Of one pool: what another pool's hosts run holds up nobody. A shard that was open in another life isn't."""
+
+    async def work() -> None:
+        rows = ReferenceRows("life-1")
+        serving = ServingRows(ReferenceFleet(rows, pause))
+        told = InstanceSet(1, (Instance("web-1.1", "web"), Instance("db-1.1", "db")))
+        host = HostRow("h1", "a", "192.0.2.1:1", lease="held", life="life-1", reported=True, set=told)
+        put(rows, host, ShardRow(1, 2, open="life-1"))
+        assert not await serving.heard("web", 2), "the second shard has no row"
+        put(rows, ShardRow(2, 2, open="life-0"))
+        assert not await serving.heard("web", 2)
+        put(rows, ShardRow(2, 2, open="life-1"))
+        assert not await serving.heard("web", 2), "its instance has no row yet"
+        put(rows, InstanceRow("web-1", "web", "placed", 1, "h1"))
+        assert await serving.heard("web", 2)
+        assert not await serving.heard("db", 2)
+
+    asyncio.run(work())

@@ -196,7 +196,7 @@ def test_one_ctrl_c_at_a_question_ends_the_command(
         typed.type(CTRL_C)
         code, shown = typed.ended()
     assert code == 130
-    assert shown in ("^C\r\n", "\r\n^C", "^C"), "the question's line is finished, and nothing follows"
+    assert shown in ("^C\r\n", "\r\n^C", "^C"), "nothing but the end of the question's line follows"
     assert not reasons(region)
 
 

@@ -10,8 +10,9 @@ from msgspec import Struct
 
 from fencepost.cli.folder import here, meant
 from fencepost.ports import Misconfigured
-from fencepost.settings.fleet import HOST_NAME
+from fencepost.settings.fleet import HOST_NAME, instance_addresses
 from fencepost.settings.schema import HostPort, Region, Secret
+from fencepost.settings.values import UnfitError
 
 if TYPE_CHECKING:
     from fencepost.assembly.agents import AgentOptions
@@ -162,19 +163,10 @@ def place_of(listen: str) -> HostPort:
 
 def addresses_of(given: tuple[str, ...]) -> tuple[str, ...]:
     """Addresses for instances, as they are written; what a region's file refuses too. Raises ``Misconfigured``."""
-    from fencepost.settings import values
-
-    found = []
-    for each in (part for text in given for part in text.split(",") if part):
-        try:
-            found.append(values.address(each))
-        except values.UnfitError as error:
-            raise Misconfigured(f"--address {each!r} {error}", hint="--address 192.0.2.10") from None
-    twice = next((each for at, each in enumerate(found) if each in found[:at]), None)
-    if twice is not None:
-        hint = "each address once: one instance has it at a time, so twice the same gives room for one"
-        raise Misconfigured(f"--address {twice} is given twice", hint=hint)
-    return tuple(found)
+    try:
+        return instance_addresses(part for text in given for part in text.split(",") if part)
+    except UnfitError as error:
+        raise Misconfigured(f"--address {error}", hint="--address 192.0.2.10, each once") from None
 
 
 def advertised(listening: str, join: str) -> str:

@@ -23,9 +23,9 @@ REFUSED, USAGE, UNREACHABLE, DEFECT, UNWRITTEN, INTERRUPTED = 1, 2, 3, 70, 74, 1
 
 
 _FLAG = re.compile(r"  (?:-|[A-Z][A-Z_-]*\b)")
+"""How the help of a flag, or of an argument, begins."""
 _UNDERLINED = re.compile(r"(?<= )([A-Z]{2,})_(?=:| |$)")
 """An argument that is named ID_ for Python's sake."""
-"""How the help of a flag, or of an argument, begins."""
 
 
 def code_of(error: PortError) -> int:

@@ -185,8 +185,9 @@ class LoadBalancers:
             if vote is not None:
                 reports.append(vote[0])
                 beats.append(vote[1])
-        launches = row is None and pool.launch is not None and self.fleet is not None
-        unheard = launches and self.fleet is not None and not await self.fleet.heard()
+        unheard, fleet = False, loaded.region.fleet
+        if row is None and pool.launch is not None and self.fleet is not None and fleet is not None:
+            unheard = not await self.fleet.heard(pool.name, fleet.shards)
         listing = msgspec.structs.replace(self.listing(loaded, pool, row), unheard=unheard)
         return ReportsRead(
             settings=pool_settings(loaded.region, pool),

@@ -6,6 +6,7 @@ managers, agents and leases, and whoever doesn't gets none of them.
 
 import ipaddress
 import re
+from collections.abc import Iterable
 from typing import Any
 
 from fencepost.core.capacity.command import PLACEHOLDERS, unknown_words
@@ -138,3 +139,16 @@ def fleet_meaning(region: Region) -> tuple[str, ...]:
         f" last answer (3 renewals and {spoken(fleet.margin_ns)} for clocks)",
         *(named if fleet.hosts else ()),
     )
+
+
+def instance_addresses(given: Iterable[str]) -> tuple[str, ...]:
+    """Read addresses that a host gives its instances, each once however it is written; the fault names which."""
+    found: list[str] = []
+    for text in given:
+        try:
+            found.append(values.address(text))
+        except UnfitError as error:
+            raise UnfitError(f"{text[:60]!r} {error}") from None
+        if found[-1] in found[:-1]:
+            raise UnfitError(f"{found[-1]} is given twice, and one instance has it at a time")
+    return tuple(found)

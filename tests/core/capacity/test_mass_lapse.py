@@ -1,6 +1,7 @@
 """Leases of many hosts that fall silent at one moment: none lapses, however their renewals were spread."""
 
 import numpy as np
+from taken_shards import owning
 
 from fencepost.core.capacity.host_lease import HostLeases
 from fencepost.core.capacity.lease_calls import (
@@ -10,12 +11,8 @@ from fencepost.core.capacity.lease_calls import (
     Ids,
     Lease,
     Op,
-    ShardRead,
-    ShardWritten,
     Tick,
     Write,
-    WriteShard,
-    lease_settings,
 )
 from fencepost.core.instant import SECOND, Instant
 
@@ -25,12 +22,7 @@ HOSTS = 300
 
 def manager(now: Instant, gone: Ids) -> HostLeases:
     """One that has just taken a shard whose hosts are all held; a person says that some are gone."""
-    leases = HostLeases(lease_settings("m", 1, 1, R))
-    leases.on(Tick(), now)
-    leases.on(ShardRead("life", None), now)
-    (asked,) = leases.on(ShardRead("life", None), now)
-    assert isinstance(asked, WriteShard)
-    leases.on(ShardWritten(asked.row), now)
+    leases = owning(R, now)
     every, ones, none = np.arange(HOSTS), np.ones(HOSTS, np.int64), np.zeros(HOSTS, np.int64)
     words, no = ones.astype(np.uint64), np.zeros(HOSTS, np.bool_)
     said = no.copy()

@@ -1,18 +1,10 @@
 """When a shard whose store was lost is opened for placing."""
 
 import numpy as np
+from taken_shards import owning
 
 from fencepost.core.capacity.host_lease import HostLeases
-from fencepost.core.capacity.lease_calls import (
-    Facts,
-    HostsRead,
-    ReadHosts,
-    ShardRead,
-    ShardWritten,
-    Tick,
-    WriteShard,
-    lease_settings,
-)
+from fencepost.core.capacity.lease_calls import Facts, HostsRead, ReadHosts, Tick
 from fencepost.core.instant import SECOND, Instant
 
 R = 10 * SECOND
@@ -22,12 +14,7 @@ NOBODY = Facts(NONE, NONE, WORDS, np.zeros(0, np.int8), WORDS, WORDS, NONE, NO, 
 
 def taken(now: Instant) -> HostLeases:
     """A manager that has just taken a shard of a store without any rows."""
-    leases = HostLeases(lease_settings("m", 1, 1, R))
-    leases.on(Tick(), now)
-    leases.on(ShardRead("life", None), now)
-    (asked,) = leases.on(ShardRead("life", None), now)
-    assert isinstance(asked, WriteShard)
-    leases.on(ShardWritten(asked.row), now)
+    leases = owning(R, now)
     leases.on(HostsRead("life", 0, NOBODY), now)
     return leases
 

@@ -12,7 +12,7 @@ from fencepost.core.capacity.fleet_store import Group, Versioned
 from fencepost.core.capacity.packed_hosts import PackedHosts
 from fencepost.core.capacity.room import Room
 from fencepost.core.capacity.rows import HostRow, InstanceRow, ShardRow
-from fencepost.core.capacity.shards import shard_of
+from fencepost.core.capacity.shards import closed, shard_of
 from fencepost.core.instant import MINUTE, SECOND, Duration, Instant
 
 
@@ -180,10 +180,7 @@ class Known:
     @property
     def opened(self) -> bool:
         """Whether every shard is open in this life of the store."""
-        return all(
-            (row := self.shards.get(shard)) is not None and row.open == self.life
-            for shard in range(1, self.settings.of + 1)
-        )
+        return not closed(self.shards.values(), self.settings.of, self.life)
 
     def over(self, host: HostRow | None, id_: str) -> str:
         """Why an attempt at a host is over, in words; "" if it isn't, or that can't be known yet."""

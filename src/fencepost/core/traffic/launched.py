@@ -196,6 +196,15 @@ def former(
     return None if moved or idle else stays
 
 
+def retold(pool: str, rows: FleetRows) -> bool:
+    """Whether each attempt of a pool that a host with a lease has told is an instance's row again.
+
+    After a lost store hosts tell first what they run, and rows are made of it right after that.
+    """
+    held = (host for host in rows.hosts.values() if host.held(rows.life))
+    return all(each.name in rows.instances for host in held for each in host.set.instances if each.pool == pool)
+
+
 def outlived(target: Target, member: Member) -> bool:
     """Whether what serves at an address is over, and the attempt that has its place may not serve yet."""
     return bool(target.gone) and member.served and member.source not in ("", target.source)

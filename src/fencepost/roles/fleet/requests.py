@@ -33,10 +33,11 @@ from fencepost.roles.fleet.registering import Hosted
 from fencepost.roles.fleet.view import View
 from fencepost.roles.status.document import when
 from fencepost.roles.told import refuse
-from fencepost.settings import Region, values
-from fencepost.settings.fleet import HOST_NAME
+from fencepost.settings import Region
+from fencepost.settings.fleet import HOST_NAME, instance_addresses
 from fencepost.settings.mistakes import advice
 from fencepost.settings.units import NS, spoken
+from fencepost.settings.values import UnfitError
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -278,16 +279,12 @@ def judged(host: Hosted, region: Region, listed: frozenset[str]) -> HostRow:
         unfit(f"is at {host.at[:60]!r}", "an address and a port, like 192.0.2.1:7700")
     if not 0 <= host.room <= ROOM_MOST or len(host.addresses) > ROOM_MOST:
         unfit(f"has room for {host.room}", f"0 to {ROOM_MOST}, and as many addresses at most")
-    found: list[str] = []
-    for each in host.addresses:
-        try:
-            found.append(values.address(each))
-        except values.UnfitError as error:
-            unfit(f"gives the address {each[:60]!r}, which {error}", "addresses that callers can be given")
-    twice = next((each for at, each in enumerate(found) if each in found[:at]), "")
-    if twice:
-        unfit(f"gives the address {twice} twice", "each address once, however it is written")
-    return HostRow(host.host, host.zone, host.at, host.room, tuple(found))
+    addresses: tuple[str, ...] = ()
+    try:
+        addresses = instance_addresses(host.addresses)
+    except UnfitError as error:
+        unfit(f"gives an address that can't be: {error}", "addresses that callers can be given, each once")
+    return HostRow(host.host, host.zone, host.at, host.room, addresses)
 
 
 def is_address(text: str) -> bool:

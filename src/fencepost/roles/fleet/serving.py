@@ -7,7 +7,8 @@ what it hasn't heard of.
 import logging
 
 from fencepost.core.capacity.rows import HostRow, InstanceRow, Kind, NetworkRow, ShardRow
-from fencepost.core.traffic.launched import FleetRows
+from fencepost.core.capacity.shards import closed
+from fencepost.core.traffic.launched import FleetRows, retold
 from fencepost.ports import PortError
 from fencepost.ports.fleet import FleetStorePort
 
@@ -66,27 +67,20 @@ class ServingRows:
                         self._networks[row.id] = row
         self.rows = FleetRows(self._life, self._instances, self._hosts, self._networks, self._holders, self._placed)
 
-    async def heard(self) -> bool:
-        """Whether all that hosts run is in :attr:`rows`, which are read anew; of a new store they say nothing at first.
+    async def heard(self, pool: str, shards: int) -> bool:
+        """Whether all that hosts run of a pool is in :attr:`rows`, which are read anew; a new store says nothing yet.
 
-        Each shard is open in this life of the store, so each host has told what it runs, or lapsed; and what those with
-        a lease have told is a placed instance again, which happens right after that.
+        Each shard is open in this life of the store, so each host has told what it runs, or lapsed.
         """
         try:
             page = await self.store.rows("shard")
         except PortError as error:
             log.debug("shards' rows: %s", error)
             return False
-        rows = [found.row for found in page.rows if isinstance(found.row, ShardRow)]
-        of = max((row.of for row in rows), default=0)
-        opened = {row.shard for row in rows if row.of == of and row.open == page.life}
-        if not of or not opened >= set(range(1, of + 1)):
+        if closed((found.row for found in page.rows if isinstance(found.row, ShardRow)), shards, page.life):
             return False
         await self.read()
-        if self.problem is not None or page.life != self._life:
-            return False
-        held = (host for host in self._hosts.values() if host.held(page.life))
-        return all(each.name in self._instances for host in held for each in host.set.instances)
+        return self.problem is None and page.life == self._life and retold(pool, self.rows)
 
     def _take_instance(self, row: InstanceRow) -> None:
         """An instance's row, and, while it is placed, its place among its pool's."""

@@ -30,6 +30,7 @@ from fencepost.core.capacity.rows import (
     NetworkRow,
     ShardRow,
 )
+from fencepost.core.capacity.shards import closed
 from fencepost.core.instant import Instant
 from fencepost.ports.fleet import FleetStorePort
 
@@ -205,10 +206,8 @@ class View:
 
     def closed(self, shards: int) -> tuple[int, ...]:
         """The shards whose hosts aren't all known yet in this life of the store: nothing is placed meanwhile."""
-        rows = [self.row("shard", str(shard)) for shard in range(1, shards + 1)]
-        return tuple(
-            shard for shard, row in enumerate(rows, 1) if not isinstance(row, ShardRow) or row.open != self.life
-        )
+        rows = (at.row for at in self.rows["shard"].values())
+        return closed((row for row in rows if isinstance(row, ShardRow)), shards, self.life)
 
     # For people.
 
@@ -244,8 +243,9 @@ class View:
         never jump, the manager's until it noted that and ours since we read it.
         """
         answered, silent = dict[str, int](), set[str]()
-        rows = [at.row for at in self.rows["checkpoint"].values() if isinstance(at.row, CheckpointRow)]
-        for row in sorted(rows, key=lambda each: each.at):  # the newest counts, where blocks were divided otherwise
+        found = sorted(self.rows["checkpoint"].values(), key=lambda each: each.revision)
+        rows = (each.row for each in found)  # the newest counts, where blocks were divided otherwise
+        for row in (each for each in rows if isinstance(each, CheckpointRow)):
             if row.counts:
                 continue
             since = now - row.at if now is not None else self.steady() - self.came[row.key]
