@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from free_ports import free_port
 from regions import FENCEPOST, RunningRegion
 
 from fencepost.roles.status.document import decode
@@ -70,7 +71,7 @@ def test_an_owner_in_use_on_this_machine_is_refused(region: RunningRegion, tmp_p
     def edit(text: str) -> str:
         lines = [line for line in text.splitlines() if not line.startswith(("listen = ", "transfer", "provider"))]
         made = "\n".join(lines).replace("[dns]", f"[dns]\n{server}")
-        return made.replace("[api]", f'[api]\nlisten = "127.0.0.1:{socket_port()}"')
+        return made.replace("[api]", f'[api]\nlisten = "127.0.0.1:{free_port()}"')
 
     other = RunningRegion(tmp_path, name="other", owner="outage", edit=edit)
     done = up(other, "--for", "3s")
@@ -91,13 +92,6 @@ def test_a_store_in_use_on_this_machine_is_refused(region: RunningRegion, tmp_pa
     done = up(other, "--for", "3s")
     assert done.returncode == 2, done.stdout + done.stderr
     assert f"the store {store} is another region's already, by {region.config}" in done.stderr
-
-
-def socket_port() -> int:
-    """A free port."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])
 
 
 def test_up_for_a_while_as_json_ends_with_the_status_document_alone_on_stdout(tmp_path: Path) -> None:

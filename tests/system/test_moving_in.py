@@ -124,14 +124,15 @@ def test_a_domain_is_imported_and_adopted_without_a_changed_answer(
 def adopted(bind: servers.Served, folder: Path) -> None:
     """What is as the file asks is marked, what isn't waits; adopting it changes nothing but its marker."""
 
-    def waiting() -> list[dict[str, object]]:
+    def waiting() -> list[tuple[str, str]] | None:
         done = call("status", "--json", cwd=folder)
-        problems = json.loads(done.stdout)["problems"] if done.returncode in (0, 1) else []
-        return [each for each in problems if each["id"] == "needs-adopt"]
+        problems = json.loads(done.stdout)["problems"] if done.returncode in (0, 1) else None
+        if problems is None:
+            return None
+        return [(each["on"], each["try"]) for each in problems if each["id"] == "needs-adopt"]
 
-    until(waiting, "one waits to be adopted")
-    until(lambda: marker(bind, API), "the other is ours")
-    assert [(each["on"], each["try"]) for each in waiting()] == [(WWW, f"fencepost adopt {WWW}")]
+    until(lambda: marker(bind, API), "the one is ours")
+    until(lambda: waiting() == [(WWW, f"fencepost adopt {WWW}")], "the other alone waits to be adopted")
     assert addresses(bind, API) == ["127.0.1.1", "127.0.2.1", "127.0.3.1"]
     assert (addresses(bind, WWW), marker(bind, WWW)) == (["127.0.1.9", "127.0.2.9", "127.0.9.9"], None)
     shown = call("adopt", WWW, cwd=folder)
@@ -144,7 +145,7 @@ def adopted(bind: servers.Served, folder: Path) -> None:
     until(lambda: addresses(bind, WWW) == ["127.0.1.9", "127.0.2.9"], "then the next plan follows region.toml")
     said = call("history", WWW, "--only", "enacted", cwd=folder).stdout
     assert ", the first, in " in said, said
-    until(lambda: not waiting(), "nothing waits any more")
+    until(lambda: waiting() == [], "nothing waits any more")
     assert addresses(bind, ONE) == ["127.0.1.1"]
 
 

@@ -10,6 +10,7 @@ import dns.rdatatype
 import pytest
 from dns.rdtypes.ANY.TXT import TXT
 from dns_server_running import HERE, SECRET, Running, new_update, running, settings_in
+from free_ports import free_port
 from msgspec import structs
 
 from fencepost.adapters.dns_differences import witness_of
@@ -268,9 +269,7 @@ def test_silence_is_no_empty_answer() -> None:
 
 def test_a_server_that_comes_back_is_asked_again(tmp_path: Path) -> None:
     """Nobody listened; then somebody does, at the same port: the observer goes on by itself."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     value = content(["192.0.2.1"], 5)
 
     async def over() -> None:
