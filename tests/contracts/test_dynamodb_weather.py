@@ -101,21 +101,25 @@ def test_what_was_told_is_so(seed: int, url: str, monkeypatch: pytest.MonkeyPatc
         for way in ways[:3]:
             way.spoil = Weather(drawn)
         followed: dict[str, int] = {}
+        over = asyncio.Event()
 
         async def follow() -> None:
-            known = blank
+            known, last = blank, False
             while True:
                 known, rows = await stores[3].newest_rows(known)
                 for row in rows:
                     assert row.generation.number > followed.get(row.name, 0), "never backward, never twice"
                     followed[row.name] = row.generation.number
+                if last:
+                    return
+                last = over.is_set()
                 await asyncio.sleep(0.005)
 
         following = asyncio.create_task(follow())
         await asyncio.gather(*(works(store, drawn, told, janitor=at < 2) for at, store in enumerate(stores[:3])))
-        await asyncio.sleep(0.1)
         assert not following.done()
-        following.cancel()
+        over.set()
+        await following
         for way in ways:
             way.spoil = None
         fresh = opened(table)[1]

@@ -101,8 +101,10 @@ def test_a_slow_reading_goes_on_and_a_later_document_has_its_fruit() -> None:
             status = await gatherer.gather({})
             assert status.endpoints[0].generation is None
             assert "dns-unavailable" in [each.id for each in status.problems]
+        reading = gatherer._dns_reading._task
+        assert reading is not None
         slow.go.set()
-        await asyncio.sleep(0.01)
+        await asyncio.wait([reading])
         status = await gatherer.gather({})
         assert status.endpoints[0].generation == 9
         assert slow.readings == 1

@@ -6,6 +6,7 @@ import socket
 
 import numpy as np
 import pytest
+from free_ports import free_port
 
 from fencepost.core.capacity.fleet_store import Versioned
 from fencepost.core.capacity.lease_book import LeaseBook
@@ -165,7 +166,7 @@ def test_an_answer_over_a_connection_is_to_the_question_that_was_asked() -> None
             await writer.drain()
             writer.close()
 
-        server = await asyncio.start_server(answers, "127.0.0.1", 0)
+        server = await asyncio.start_server(answers, "127.0.0.1", free_port())
         place = server.sockets[0].getsockname()[:2]
         assert isinstance(await ask(Wire(KEY), place, Check("h1", T), 10), Answer)
         ahead = 1

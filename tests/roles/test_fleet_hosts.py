@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from fleet_asked import Asked, held
+from free_ports import free_port
 from msgspec import structs
 
 from fencepost.core.capacity import attempts
@@ -124,7 +125,7 @@ def test_a_copied_memory_is_no_host_that_moved_while_somebody_listens_where_it_w
     """A folder copied, and both agents up: each was asked in its turn, and started the same attempts."""
 
     async def work(api: Asked) -> None:
-        server = await asyncio.start_server(lambda _, writer: writer.close(), "127.0.0.1", 0)
+        server = await asyncio.start_server(lambda _, writer: writer.close(), "127.0.0.1", free_port())
         place = f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
         row = structs.replace(held("h1"), at=place)
         await api.open(row)
