@@ -152,7 +152,8 @@ class Replica(Server):
         self._until(f"SELECT pg_last_wal_replay_lsn() >= '{there}'::pg_lsn")
 
     def lag(self) -> None:
-        """Receive nothing from now on."""
+        """Receive nothing from now on. (It may have caught up by its copy alone, and be about to begin to receive.)"""
+        self._until("SELECT count(*) = 1 FROM pg_stat_wal_receiver WHERE status = 'streaming'")
         self.sql("postgres", "ALTER SYSTEM SET primary_conninfo = ''", "SELECT pg_reload_conf()")
         self._until("SELECT count(*) = 0 FROM pg_stat_wal_receiver")
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from postgresql import Server, Switch, postgresql, replica
 from put_back import puts_back, standing
-from store import plan, published
+from store import plan, published, quiet
 
 from fencepost.adapters.store_postgresql import PostgresqlStore
 from fencepost.core.instant import SECOND
@@ -64,8 +64,7 @@ def test_a_promoted_replica_that_lagged_is_another_store() -> None:
             await store.put_override("y", b"placed where it will be lost")
             remembered = await store.overrides()
             waiter = reader.waiter()
-            for _ in range(3):
-                await waiter.wait(SECOND // 5)
+            await quiet(waiter)
             primary.stop(signal.SIGQUIT)
             both = dsn.replace("host=127.0.0.1", "host=127.0.0.1,127.0.0.1")
             both = both.replace(f"port={switch.port}", f"port={primary.port},{second.port}")

@@ -3,13 +3,14 @@
 import asyncio
 import os
 import signal
+import threading
 import time
 from collections.abc import Iterator
 
 import psycopg
 import pytest
 from postgresql import Server, Switch, postgresql
-from store import plan, published
+from store import plan, published, quiet
 
 from fencepost.adapters.store_postgresql import PostgresqlStore, address, connection
 from fencepost.adapters.store_postgresql.bounded import BoundedConnection
@@ -131,6 +132,24 @@ def test_an_answer_that_was_lost_is_told_as_unknown_and_nothing_is_done_twice(se
     asyncio.run(go())
 
 
+def commits_wait(server: Server) -> threading.Thread:
+    """Once the server's checkpointer has read of a replica, commits wait for it: the one that was seen to wait."""
+    seen = threading.Event()
+
+    def commits() -> None:
+        while not seen.is_set():
+            server.sql("postgres", "CREATE TABLE written ()", "DROP TABLE written")
+
+    thread = threading.Thread(target=commits, daemon=True)
+    thread.start()
+    deadline = time.monotonic() + 30
+    while server.sql("postgres", "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep'") == [(0,)]:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    seen.set()
+    return thread
+
+
 def test_a_commit_that_waits_for_a_replica_is_never_taken_for_done(hurried: None) -> None:
     """No limit on a statement's time ends the wait for a synchronous replica; ours does, and tells it as unknown."""
 
@@ -138,10 +157,11 @@ def test_a_commit_that_waits_for_a_replica_is_never_taken_for_done(hurried: None
         store = PostgresqlStore.open(server.dsn(server.database()), create=True)
         head = await published(store, 1, "a.example")
         server.sql("postgres", "ALTER SYSTEM SET synchronous_standby_names = 'nobody'", "SELECT pg_reload_conf()")
-        await asyncio.sleep(0.2)
+        waiting = commits_wait(server)
         with pytest.raises(Unavailable, match="said nothing"):
             await store.publish(plan(head, 2, "a.example"))
         server.sql("postgres", "ALTER SYSTEM RESET synchronous_standby_names", "SELECT pg_reload_conf()")
+        waiting.join(30)
         await published_again(store)
         numbers = [row.generation.number for row in await store.rows_of("a.example")]
         assert numbers == sorted(set(numbers), reverse=True)
@@ -154,7 +174,6 @@ def test_a_commit_that_waits_for_a_replica_is_never_taken_for_done(hurried: None
 def test_a_server_that_is_merely_slow_holds_nobody_up_either(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each statement within its limit, all of a call together beyond it."""
     database = server.database()
-    monkeypatch.setattr("fencepost.adapters.store_postgresql.database.CALL_MOST_S", 1.0)
 
     def slow(session: Session) -> None:
         for _ in range(100):
@@ -162,7 +181,8 @@ def test_a_server_that_is_merely_slow_holds_nobody_up_either(server: Server, mon
 
     async def go() -> None:
         store = PostgresqlStore.open(server.dsn(database), create=True)
-        await store.head()
+        await store.head()  # which makes the store
+        monkeypatch.setattr("fencepost.adapters.store_postgresql.database.CALL_MOST_S", 1.0)
         with pytest.raises(Unavailable, match="too slow"):
             await asyncio.wait_for(store._read(slow), 8)
         await published_again(store)
@@ -179,8 +199,7 @@ def test_a_notification_that_never_comes_is_made_up_for(server: Server, monkeypa
     async def go() -> None:
         store = PostgresqlStore.open(server.dsn(database), create=True)
         waiter = store.waiter()
-        for _ in range(3):
-            await waiter.wait(SECOND // 5)
+        await quiet(waiter)
         await store.put_config(b"one", b"")
         await asyncio.wait_for(waiter.wait(3600 * SECOND), 30)
         await store.close()
@@ -188,8 +207,11 @@ def test_a_notification_that_never_comes_is_made_up_for(server: Server, monkeypa
     asyncio.run(go())
 
 
-def test_a_writer_that_is_stopped_in_its_transaction_is_ended_by_the_server(server: Server, hurried: None) -> None:
+def test_a_writer_that_is_stopped_in_its_transaction_is_ended_by_the_server(
+    server: Server, hurried: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """It holds the head's row; others are told so, and then the server ends its session: no lock outlives that."""
+    monkeypatch.setitem(connection.LIMITS, "idle_in_transaction_session_timeout", "3s")  # long after others were told
     database = server.database()
 
     async def go() -> None:

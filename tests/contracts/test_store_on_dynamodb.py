@@ -13,12 +13,12 @@ from dynamodb import AWS_REGION, aws_environment, emulator
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from put_back import PutBackContract
-from store import Make, StoreContract, plan, published, row
+from store import Make, StoreContract, plan, published, quiet, row
 from swaps import SwapsContract, swapped
 from test_store_on_sqlite import _operation, does, everything
 
 from fencepost.adapters.store_dynamodb import DynamoDbStore, items
-from fencepost.core.instant import MILLISECOND, SECOND
+from fencepost.core.instant import SECOND
 from fencepost.core.record_set import content
 from fencepost.core.store import Head, Plan
 from fencepost.ports import HistoryRow, Refused
@@ -183,8 +183,7 @@ def test_a_change_by_another_process_wakes_who_waits() -> None:
 
     async def go(one: DynamoDbStore, other: DynamoDbStore) -> None:
         waiter = one.waiter()
-        for _ in range(3):
-            await waiter.wait(200 * MILLISECOND)
+        await quiet(waiter)
         waiting = asyncio.create_task(waiter.wait(3600 * SECOND))
         await asyncio.sleep(0.05)
         assert not waiting.done()

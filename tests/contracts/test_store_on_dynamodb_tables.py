@@ -11,7 +11,7 @@ import pytest
 from dynamodb import AWS_REGION, aws_environment, emulator
 from dynamodb_faulty import answered, opened
 from free_ports import free_port
-from store import published
+from store import published, quiet
 
 from fencepost.adapters.store_dynamodb import DynamoDbStore, client, look_at_table
 from fencepost.adapters.store_dynamodb import table as table_module
@@ -274,8 +274,7 @@ def test_a_role_is_woken_when_the_store_goes_and_when_it_is_back() -> None:
     async def go(table: str, planner: DynamoDbStore, enactor: DynamoDbStore) -> None:
         await planner.head()
         waiter = enactor.waiter()
-        for _ in range(3):
-            await waiter.wait(100_000_000)
+        await quiet(waiter)
         boto3.client("dynamodb", region_name=AWS_REGION).delete_table(TableName=table)
         await asyncio.wait_for(waiter.wait(3600 * 10**9), 10)
         await planner.head()
