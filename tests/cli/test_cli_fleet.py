@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from fleet_running import FleetRegion
 from msgspec import structs
+from patience import patient
 
 from fencepost.cli.fleet.reading import FROM_STORE
 from fencepost.core.capacity import attempts
@@ -181,10 +182,15 @@ def test_launch_without_the_api_is_not_reachable(region: FleetRegion) -> None:
     assert not region.instances()
 
 
+def soon() -> str:
+    """Time enough to ask the API and be answered, and no more."""
+    return f"{patient(1000):.0f}ms"
+
+
 def test_waiting_ends_when_all_are_ready_or_says_what_is_missing(api: FleetRegion) -> None:
     """A launch isn't given up when its time is over, and the message says so."""
     api.put(api.held("h1"))
-    done = api.call("fleet", "launch", "web", "--key", "k1", "--wait", "--timeout", "1s")
+    done = api.call("fleet", "launch", "web", "--key", "k1", "--wait", "--timeout", soon())
     assert (done.returncode, told(done.stderr)) == (
         3,
         "error: pool web: 0 of 1 ready; web-NAME is waiting\n"
@@ -193,7 +199,7 @@ def test_waiting_ends_when_all_are_ready_or_says_what_is_missing(api: FleetRegio
     (row,) = api.instances().values()
     there, placed = attempts.placed(row, api.held("h1"), "192.0.2.10")
     api.put(there, placed, NetworkRow(placed.id, "h1", 3, "d", 1, "{}", (3, "d", 6, api.life)))
-    done = api.call("fleet", "launch", "web", "--key", "k1", "--wait", "--timeout", "1s")
+    done = api.call("fleet", "launch", "web", "--key", "k1", "--wait", "--timeout", soon())
     assert (done.returncode, told(done.stderr)) == (
         3,
         "error: pool web: 1 of 1 ready, not yet in DNS: 192.0.2.10\n"

@@ -13,6 +13,7 @@ from typing import Self
 import dns.message
 import dns.opcode
 from dns_scene import DOMAIN, OWNER
+from patience import patient
 from relay import Relay
 from servers import KEY_NAME, KEY_SECRET, Served
 
@@ -137,7 +138,7 @@ class Acting:
         decider = DnsEnactor(hands.settings, hands.settings.batch)
         task = asyncio.ensure_future(drive(decider, hands, self.condition))
         try:
-            async with asyncio.timeout(within_s):
+            async with asyncio.timeout(patient(within_s)):
                 while not until():
                     if task.done():
                         await task
@@ -147,9 +148,9 @@ class Acting:
             await asyncio.gather(task, return_exceptions=True)
 
     async def settle(self, hands: EnactorHands | None = None) -> EnactorHands:
-        """Run an enactor (a new one) until it knows the rows and nothing is left to do."""
-        found = hands or self.enactor()
-        await self.run(found, lambda: found.head is not None and not len(found.dirty))
+        """Run an enactor (a new one) until it knows the newest rows and nothing is left to do."""
+        found, newest = hands or self.enactor(), await self.store.head()
+        await self.run(found, lambda: found.head == newest and not len(found.dirty))
         return found
 
 

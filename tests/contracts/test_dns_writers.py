@@ -109,7 +109,7 @@ def race(stage: Stage, writers: int, swaps: int) -> Tally:
         stop.set()
         await watching
         port = stage.port()
-        await port.read()
+        await read(port)
         marker = port.live(NAME).marker
         assert isinstance(marker, Marker)
         tally.last = marker.generation.number
