@@ -16,7 +16,7 @@ from typing import Any
 
 from free_ports import free_port
 from msgspec import json
-from patience import patient
+from patience import Patience
 
 from fencepost.assembly.fleet_key import fleet_key
 from fencepost.core.capacity.messages import (
@@ -42,15 +42,15 @@ SLEEPER = (sys.executable, "-c", "import time; time.sleep(600)")
 
 def until(what: Callable[[], Any], within_s: float = WAIT_S) -> Any:
     """What comes to be true."""
-    limit = time.monotonic() + patient(within_s)
+    patience = Patience(within_s)
     while not (found := what()):
-        assert time.monotonic() < limit, "it doesn't come to be"
+        assert not patience.over(), "it doesn't come to be"
         time.sleep(0.02)
     return found
 
 
 class StandInApi:
-    """Takes registrations; ``refusals`` are answered first, each (status, Retry-After)."""
+    """Takes registrations; ``refusals`` are answered first, each (status, Retry-After); while not ``answers``, none."""
 
     def __init__(self, renew_s: float = 10) -> None:
         self.renew_s = renew_s
@@ -58,10 +58,13 @@ class StandInApi:
         self.bodies: list[Any] = []
         self.times: list[float] = []
         self.tokens: list[str] = []
+        self.answers = threading.Event()
+        self.answers.set()
         api = self
 
         class Handler(BaseHTTPRequestHandler):
             def do_POST(self) -> None:
+                api.answers.wait(60)
                 api.times.append(time.monotonic())
                 api.tokens.append(self.headers["Authorization"])
                 body = json.decode(self.rfile.read(int(self.headers["Content-Length"])))

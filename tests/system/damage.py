@@ -121,7 +121,16 @@ def remembered(region: RunningRegion, name: str) -> bool:
     """Whether every enactor's local file knows an endpoint."""
 
     def knows(path: Path) -> bool:
-        with sqlite3.connect(path) as db:
-            return bool(db.execute("select 1 from known where name = ?", (name,)).fetchall())
+        rows = looked_up(path, "select 1 from known where name = ?", name)
+        return bool(rows)
 
     return all(knows(region.state / f"enactor-{zone}.known") for zone in "abc")
+
+
+def looked_up(path: Path, question: str, *values: str) -> list[tuple[Any, ...]]:
+    """What an enactor's local file holds; nothing while it hasn't been made. It is never made by looking."""
+    try:
+        with contextlib.closing(sqlite3.connect(f"{path.as_uri()}?mode=rw", uri=True, timeout=10)) as db:
+            return db.execute(question, values).fetchall()
+    except sqlite3.OperationalError:
+        return []

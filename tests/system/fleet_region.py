@@ -19,7 +19,7 @@ import dns.query
 import dns.zone
 from agents import alive
 from free_ports import free_port
-from patience import patient
+from patience import Patience, patient
 from regions import FENCEPOST, RunningRegion
 
 from fencepost.assembly.places import write_secret
@@ -142,7 +142,7 @@ class FleetRegion(RunningRegion):
         agent.send_signal(how)
         if how != signal.SIGKILL:
             agent.send_signal(signal.SIGCONT)
-        return agent.wait(30)
+        return agent.wait(patient(30))
 
     # What stands, and what runs.
 
@@ -240,9 +240,9 @@ class FleetRegion(RunningRegion):
 
     def settled(self, within_s: float = 60) -> None:
         """Wait until all agree; the test fails with what differs."""
-        limit = time.monotonic() + patient(within_s)
+        patience = Patience(within_s)
         while not self.agree():
-            assert time.monotonic() < limit, f"{self.differs()}\n{self.log()}"
+            assert not patience.over(), f"{self.differs()}\n{self.log()}"
             time.sleep(0.1)
 
 
@@ -286,6 +286,7 @@ class Witness(threading.Thread):
         self.ready |= {row.address for row in self.region.instances().values() if row.id in fit}
 
     def __enter__(self) -> Self:
+        self.learn()  # what was ready before, though it may not be so any more when the thread has its first turn
         self.start()
         return self
 

@@ -19,7 +19,7 @@ from typing import Any, Self, TypeVar
 from agents import until
 from delaying import DelayingProxy
 from free_ports import free_port
-from patience import patient
+from patience import Patience, patient
 from postgresql import Server
 
 from fencepost.adapters.store_postgresql.fleet import PostgresqlFleetStore
@@ -149,7 +149,7 @@ class FleetStage:
         """End a process; its exit code."""
         process = self.processes.pop(name)
         process.send_signal(how)
-        return process.wait(30)
+        return process.wait(patient(30))
 
     def close(self) -> None:
         """End everything."""
@@ -245,9 +245,9 @@ class FleetStage:
             rows = self.hosts().values()
             return len(rows) == count and all(row.lease == "held" and row.reported and not row.left for row in rows)
 
-        limit = begun + patient(within_s)
+        patience = Patience(within_s)
         while not held():
-            assert time.monotonic() < limit, f"not held within {within_s} s\n{self.said()}"
+            assert not patience.over(), f"not held within {within_s} s\n{self.said()}"
             time.sleep(0.2 if count < 1000 else 1)
         return time.monotonic() - begun
 

@@ -23,7 +23,7 @@ import dns.rdatatype
 from called import warm
 from free_ports import free_port
 from grounds import PROVIDERS, STORES, TEMPLATE, place_secrets
-from patience import patient
+from patience import Patience, patient
 
 from fencepost import assembly
 from fencepost.adapters.store_sqlite.writer import WriteLock
@@ -53,6 +53,11 @@ LOOKS = ("status", "plan", "explain", "history")
 FLEET_LOOKS = ("hosts", "instances")
 LOOKS_AFTER_S = 0.6
 """A document that is 0.3 s old is served as it is, and making one takes a moment; so do the roles with a new file."""
+ACTS = (
+    *("adopt", "apply", "drain", "enact", "keep", "pause"),
+    *("reload", "repair", "resume", "rollback", "withdraw"),
+)
+"""Commands that wait until DNS shows what they asked for: ten seconds unless told."""
 STARTS_S = 0.15
 """So long a command takes to load. Looks are many: they are forked from a process that has loaded, and wait so long."""
 
@@ -125,7 +130,7 @@ class RunningRegion:
         if self.process is not None and self.process.poll() is None:
             self.process.send_signal(signal.SIGINT)
             try:
-                self.process.wait(20)
+                self.process.wait(patient(20))
             except subprocess.TimeoutExpired:
                 self.process.kill()
                 self.process.wait()
@@ -134,10 +139,13 @@ class RunningRegion:
     def fencepost(self, *words: str, ok: tuple[int, ...] = (0,), timeout: float = 30.0) -> str:
         """Run a command for this region; its stdout. Fails the test if its exit code isn't among ``ok``.
 
-        A look comes no sooner after a change than a person's would: the roles take a moment.
+        A look comes no sooner after a change than a person's would: the roles take a moment, a longer one if busy.
         """
+        timeout = patient(timeout)
+        if words[0] in ACTS and "--timeout" not in words:
+            words = (*words, "--timeout", f"{patient(10):.0f}s")
         if words[0] in LOOKS:
-            time.sleep(max(0.0, self.changed_at + LOOKS_AFTER_S - time.monotonic()))
+            time.sleep(max(0.0, self.changed_at + patient(LOOKS_AFTER_S) - time.monotonic()))
         if words[0] in LOOKS or words[1:2] in [(each,) for each in FLEET_LOOKS]:
             time.sleep(STARTS_S)
             done = warm().call([*words, "--config", str(self.config)], self.folder, os.environ, timeout)
@@ -163,7 +171,7 @@ class RunningRegion:
 
     def fencepost_alone(self, *words: str, timeout: float = 60.0) -> str:
         """Run a command that names its files itself; its stdout."""
-        done = self._run(words, timeout)
+        done = self._run(words, patient(timeout))
         assert done.returncode == 0, (
             f"fencepost {' '.join(words)}: exit {done.returncode}\n{done.stdout}\n{done.stderr}"
         )
@@ -177,7 +185,7 @@ class RunningRegion:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            timeout=timeout,
+            timeout=patient(timeout),
             stdin=subprocess.DEVNULL,
             check=False,
         )
@@ -265,7 +273,7 @@ class RunningRegion:
 
         It rests as long as a look takes: a command takes 0.2 s of CPU, which what is waited for needs more.
         """
-        limit = time.monotonic() + patient(within_s)
+        patience = Patience(within_s)
         while True:
             began = time.monotonic()
             try:
@@ -273,7 +281,7 @@ class RunningRegion:
                     return
             except (OSError, KeyError, json.JSONDecodeError, dns.exception.Timeout):
                 pass
-            if time.monotonic() > limit:
+            if patience.over():
                 raise AssertionError(f"not within {within_s} s: {words}\n{self.log()}")
             time.sleep(min(0.5, max(0.05, time.monotonic() - began)))
 

@@ -8,11 +8,10 @@ import signal
 import struct
 import subprocess
 import termios
-import time
 from pathlib import Path
 from typing import Self
 
-from patience import patient
+from patience import Patience
 from regions import FENCEPOST
 
 
@@ -49,9 +48,9 @@ class Typed:
 
     def until(self, text: str, within_s: float = 20.0) -> str:
         """Read until a text is shown; what was shown since the last."""
-        limit = time.monotonic() + patient(within_s)
+        patience = Patience(within_s)
         while text not in self.text:
-            self.read(limit - time.monotonic(), text)
+            self.read(patience.left(), text)
         seen, _, self.text = self.text.partition(text)
         return seen + text
 
@@ -76,7 +75,7 @@ class Typed:
 
     def ended(self, within_s: float = 10.0) -> tuple[int, str]:
         """The exit code, and what was shown since the last."""
-        limit = time.monotonic() + within_s
-        while self.read(max(0.001, limit - time.monotonic()), ""):
+        patience = Patience(within_s)
+        while self.read(max(0.001, patience.left()), ""):
             pass
-        return self.process.wait(max(0.1, limit - time.monotonic())), self.text
+        return self.process.wait(max(0.1, patience.left())), self.text

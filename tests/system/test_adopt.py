@@ -10,6 +10,7 @@ import dns.query
 import dns.tsig
 import dns.update
 import pytest
+from patience import Patience, patient
 from regions import FENCEPOST, RunningRegion
 
 from fencepost import assembly
@@ -90,10 +91,13 @@ def test_adopting_writes_a_marker_beside_what_stands_and_only_the_next_plan_move
     region.until(lambda: region.addresses(API) == SIX, 10, "the next plan brings what region.toml says")
     taken = next(row for row in rows(region, API) if row.adopt)
     assert (list(taken.content.a), taken.content.ttl) == (ODD, 300)
-    said = [row.text for row in region.history("enacted") if row.on == API]
     number = taken.generation.number
-    assert any(text.startswith(f"- -> {number} in") for text in said), said
-    assert any(text.startswith(f"{number} -> ") for text in said), said
+
+    def said(begins: str) -> bool:
+        return any(row.on == API and row.text.startswith(begins) for row in region.history("enacted"))
+
+    # A line is written after what it tells of has been done.
+    region.until(lambda: said(f"- -> {number} in") and said(f"{number} -> "), 10, "history tells of both writes")
     assert any("takes over what stands" in row.text for row in region.history("plan"))
     assert any(row.on == API and "moving in" in row.text for row in region.history("operator"))
     region.until(region.converged, 10, "all as planned")
@@ -170,9 +174,9 @@ async def changed_meanwhile(region: RunningRegion) -> int:
         finally:
             await store.close()
 
-    for _ in range(200):
-        if await ordered():
-            break
+    patience = Patience(20)
+    while not await ordered():
+        assert not patience.over(), "the order never came"
         await asyncio.sleep(0.05)
     strange(region, API, LATER)
-    return await asyncio.wait_for(running.wait(), 20)
+    return await asyncio.wait_for(running.wait(), patient(20))

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import logging
 import socket
+import time
 from collections.abc import AsyncIterator
 
 import pytest
@@ -121,8 +122,9 @@ def test_an_answer_that_is_never_read_ends_its_connection() -> None:
         async with serving(Limits(exchange_s=0.4, look_s=0.05)) as port:
             with socket.create_connection(("127.0.0.1", port)) as sock:
                 sock.sendall(QUESTION.replace(b"status", b"big"))
-                await asyncio.sleep(0.8)
                 sock.settimeout(10)
+                await asyncio.to_thread(sock.recv, 1, socket.MSG_PEEK)  # from the answer's beginning its time runs
+                await asyncio.sleep(0.8)
                 await asyncio.to_thread(read_to_the_end, sock)
             assert await answered(port)
 
@@ -158,9 +160,11 @@ def test_a_caller_that_goes_on_asking_is_served_all_the_while() -> None:
     """What ends the others must not end a connection that is used."""
 
     async def go() -> None:
-        async with serving(Limits(header_s=0.2, exchange_s=0.2, look_s=0.02)) as port:
+        # Longer than a busy machine lets a process stand still, and shorter than this caller goes on.
+        async with serving(Limits(header_s=1.0, exchange_s=1.0, look_s=0.02)) as port:
             reader, writer = await asyncio.open_connection("127.0.0.1", port)
-            for _ in range(10):
+            began = time.monotonic()
+            while time.monotonic() < began + 2.5:
                 writer.write(QUESTION)
                 assert (await reader.readline()).startswith(b"HTTP/1.1 200")
                 await reader.readuntil(b"ok")

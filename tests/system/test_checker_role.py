@@ -119,7 +119,7 @@ def test_a_restart_keeps_the_last_verdicts() -> None:
             assert before is not None
             first = len(store.written)
             async with checking(store, pool_of({"live": port, "dead": 1})):
-                await until(lambda: len(store.written) > first)
+                await until(lambda: {type(each) for each in store.written[first:]} == {CheckerReport, Beat})
         body, beat = (next(x for x in store.written[first:] if isinstance(x, kind)) for kind in (CheckerReport, Beat))
         assert isinstance(body, CheckerReport)
         assert isinstance(beat, Beat)

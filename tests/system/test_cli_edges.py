@@ -156,10 +156,10 @@ def test_history_of_a_name_that_nothing_is_known_of_is_refused(region: RunningRe
     assert "did you mean api.example.test?" in error_of(region, "history", "apj.example.test", code=1)["hint"]
     for known in ("web", "127.0.1.1", "enactor/a", "b"):
         region.fencepost("history", known)
+    region.until(lambda: " enactor " in region.fencepost("history", "api"), 10, "what was enacted is written down")
     for words in ((), ("api",), (API,)):
         said = region.fencepost("history", *words, "--only", "operator")
         assert "callers saw no change" not in said, "what isn't shown counts too"
-    assert " enactor " in region.fencepost("history", "api")
 
 
 def test_a_drain_says_what_it_replaces_and_resume_what_remains(region: RunningRegion) -> None:

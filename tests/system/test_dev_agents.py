@@ -85,6 +85,13 @@ def many(folder: Path, *flags: str) -> Iterator[Many]:
             found.end()
 
 
+def write_whole(path: Path, content: bytes) -> None:
+    """Put a file in place whole: one that was cut off for a moment could be read so, and be of the same tick after."""
+    new = path.with_suffix(".next")
+    new.write_bytes(content)
+    new.replace(path)
+
+
 def test_each_host_decides_for_itself_and_remembers_over_a_kill(tmp_path: Path) -> None:
     """The very decider of real agents: tokens, sets and what ended outlive the process."""
     with many(tmp_path, "--hosts", "30") as hosts:
@@ -114,17 +121,17 @@ def test_they_misbehave_as_the_control_file_says(tmp_path: Path) -> None:
         hosts.ask(Order("h00003", T, seen.boot, seen.stamp, InstanceSet(1, (Instance("web-1.1"),))))
         wish = {"deaf": ["zone:b"], "ended": ["web-1.1"], "restarted": ["h00005"], "lost": ["h00006"]}
         five, six = hosts.check("h00005"), hosts.check("h00006")
-        control.write_bytes(json.encode(wish))
+        write_whole(control, json.encode(wish))
         until(lambda: hosts.check("h00003").down == ("web-1.1",))
         assert hosts.ask(Check("h00004", T), within_s=0.2) is None
         until(lambda: hosts.check("h00005").boot != five.boot)
         assert hosts.check("h00005").incarnation == five.incarnation
         assert hosts.check("h00006").incarnation != six.incarnation
         assert hosts.check("h00000").version == 0
-        control.write_bytes(b"{}")
+        write_whole(control, b"{}")
         until(lambda: hosts.ask(Check("h00004", T), within_s=0.2) is not None)
         assert hosts.check("h00004").boot == other.boot
-        control.write_bytes(b'{"deaf": "all"}')
+        write_whole(control, b'{"deaf": "all"}')
         until(lambda: "changes nothing" in (tmp_path / "log").read_text())
 
 
@@ -132,9 +139,11 @@ def test_they_register_with_the_api(tmp_path: Path) -> None:
     """All of them, with zones by turns, and before they know how long a lease is they answer nobody."""
     api = StandInApi(renew_s=2)
     api.refusals = [(429, "1")]
+    api.answers.clear()
     try:
         with many(tmp_path, "--hosts", "600", "--room", "2", "--join", api.url) as hosts:
             assert hosts.ask(Check("h00000", T), within_s=0.2) is None
+            api.answers.set()
             until(lambda: len(api.bodies) == 3)
             found = [each for _, body in api.bodies[1:] for each in body["hosts"]]
             assert len({each["host"] for each in found}) == 600

@@ -14,6 +14,7 @@ import dns.rcode
 import dns.rdatatype
 import dns.resolver
 import pytest
+from free_ports import free_port
 from route53_asked import DOMAIN, Asked, asked, record
 
 from fencepost.dev.route53.account import Account
@@ -173,8 +174,8 @@ def test_up_to_eight_multivalue_sets_are_answered(zone: Asked) -> None:
 def test_a_port_that_is_free_for_tcp_alone_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever asked for any port was told that it is in use, once in some thousand starts. A named one is in use."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as held:
-        held.bind(("127.0.0.1", 0))
-        taken = held.getsockname()[1]
+        taken = free_port()  # for TCP too: one of the system's own range may be a connection's
+        held.bind(("127.0.0.1", taken))
         listen, wanted = asyncio.start_server, [taken, taken, 0]
 
         async def first_there(connected: Any, host: str, port: int) -> asyncio.Server:

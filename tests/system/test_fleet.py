@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pytest
 from fleet_region import FleetRegion, Witness
+from patience import patient
 from regions import FENCEPOST
 
 from fencepost.core.instant import SECOND
@@ -101,8 +102,8 @@ def test_a_host_that_falls_silent_is_given_up_and_stops_its_old_copy_when_it_is_
     """SIGSTOP beyond the lease: elsewhere once that is over; SIGCONT: the old one ends, and DNS never has it again."""
     name = max(name for name, row in region.instances().items() if row.state == "placed")
     old, host, address = where(region, name)
-    os.kill(region.agents[host].pid, signal.SIGSTOP)
     with Witness(region) as witness:
+        os.kill(region.agents[host].pid, signal.SIGSTOP)
         region.until(lambda: where(region, name)[0] != old and where(region, name)[1] != host, 30, "it is elsewhere")
         new, _, elsewhere = where(region, name)
         region.until(lambda: elsewhere in region.standing() and address not in region.standing(), 30, "DNS has it")
@@ -171,7 +172,7 @@ def test_whoever_is_killed_nothing_starts_twice_and_all_agree_in_the_end(region:
         region.settled(60)
     finally:
         trouble.standby.terminate()
-        assert trouble.standby.wait(20) == 0
+        assert trouble.standby.wait(patient(20)) == 0
     rows = region.instances()
     assert all(rows[name].state == "ended" for name in ended)
     assert sum(row.state == "placed" for row in rows.values()) == 3
@@ -200,7 +201,7 @@ def test_agents_and_roles_end_cleanly_and_instances_outlive_them(region: FleetRe
     before, process = region.running(), region.process
     assert process is not None
     process.send_signal(signal.SIGTERM)
-    assert process.wait(20) == 0
+    assert process.wait(patient(20)) == 0
     region.process = None
     how = {host: signal.SIGINT if number % 2 else signal.SIGTERM for number, host in enumerate(sorted(region.agents))}
     assert {host: region.end_agent(host, each) for host, each in how.items()} == dict.fromkeys(how, 0)

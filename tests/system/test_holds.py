@@ -8,6 +8,7 @@ import pytest
 from callers import Callers
 from damage import lose_store
 from grounds import EVERYWHERE
+from patience import patient
 from regions import RunningRegion
 
 API, WWW = "api.example.test", "www.example.test"
@@ -119,4 +120,4 @@ def test_a_repair_destroyed_before_anybody_knew_of_it_is_nobodys_broken_promise(
             assert promises()[name]["times_unsure"] == 0
         assert region.process is not None
         region.process.send_signal(signal.SIGINT)
-        assert region.process.wait(20) == 0, "`up` tells no broken promise"
+        assert region.process.wait(patient(20)) == 0, "`up` tells no broken promise"

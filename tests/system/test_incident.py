@@ -10,6 +10,7 @@ import dns.rcode
 import pytest
 from callers import Callers
 from grounds import EVERYWHERE
+from patience import patient
 from proxies import HoldingProxy
 from regions import FENCEPOST, RunningRegion
 
@@ -96,7 +97,7 @@ def test_an_update_held_on_the_way_and_delivered_late_and_twice_is_refused(tmp_p
                 others = [region.signal(f"enactor/{zone}", signal.SIGSTOP) for zone in "abc"]
                 proxy.holding.set()
                 region.change_ttl(50)
-                assert proxy.caught.wait(15), (tmp_path / "behind.log").read_text()
+                assert proxy.caught.wait(patient(15)), (tmp_path / "behind.log").read_text()
                 slow.send_signal(signal.SIGSTOP)
                 for zone, _ in zip("abc", others, strict=True):
                     region.signal(f"enactor/{zone}", signal.SIGCONT)

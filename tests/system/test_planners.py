@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from callers import Callers
 from grounds import EVERYWHERE
+from patience import patient
 from regions import FENCEPOST, RunningRegion, state_of
 
 NAMES = ["api.example.test", "www.example.test"]
@@ -45,4 +46,4 @@ def test_a_planner_overtaken_between_inputs_and_publishing_throws_its_plan_away(
             assert after.generation.number > before.generation.number
         finally:
             second.send_signal(signal.SIGTERM)
-            second.wait(10)
+            second.wait(patient(10))

@@ -1,6 +1,7 @@
 """Secrets come from files or the environment and are seen nowhere else: no log, status, history, error or process."""
 
 import base64
+import contextlib
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -34,7 +35,8 @@ def written(region: RunningRegion) -> Iterator[tuple[str, str]]:
     """All that the region has written, and the command line and environment of all that runs for it."""
     for path in sorted(region.folder.rglob("*")):
         if path.is_file() and path.name not in OWN:
-            yield str(path.relative_to(region.folder)), path.read_bytes().decode("latin-1")
+            with contextlib.suppress(FileNotFoundError):  # a draft that has taken its file's place meanwhile
+                yield str(path.relative_to(region.folder)), path.read_bytes().decode("latin-1")
     for name, process in region.processes().items():
         if process["pid"]:
             yield f"{name}'s command line", Path(f"/proc/{process['pid']}/cmdline").read_text()

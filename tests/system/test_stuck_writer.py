@@ -36,6 +36,7 @@ def test_a_role_stopped_inside_a_write_is_named_and_ended_and_the_others_go_on(t
     """SQLite has one writer: a stopped one blocks writers, never readers; callers notice nothing."""
     with RunningRegion(tmp_path) as region:
         region.until(region.converged, 10, "converged")
+        region.until(lambda: region.history("enacted"), 10, "there is something to read")
         pid = stop_while_writing(region, "planner")
         assert len(region.addresses("api.example.test")) == 6
         assert region.history("enacted"), "reading goes on"
@@ -47,4 +48,4 @@ def test_a_role_stopped_inside_a_write_is_named_and_ended_and_the_others_go_on(t
         region.until(named, 10, "status names the pid")
         region.until(lambda: region.pid("planner") != pid, 25, "the supervisor ends it")
         region.newer_plan(44)
-        assert "write lock" in (tmp_path / "up.log").read_text()
+        region.until(lambda: "write lock" in (tmp_path / "up.log").read_text(), 10, "up says why")

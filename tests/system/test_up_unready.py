@@ -4,6 +4,7 @@ import subprocess
 from pathlib import Path
 
 from free_ports import free_port
+from patience import patient
 from regions import FENCEPOST, RunningRegion
 
 KEY = 'key "writer" {\n  algorithm hmac-sha256;\n  secret "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=";\n};\n'
@@ -32,7 +33,7 @@ def test_a_region_that_was_never_ready_does_not_end_as_if_it_had_been(tmp_path: 
         cwd=tmp_path,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=patient(60),
         stdin=subprocess.DEVNULL,
         check=False,
     )

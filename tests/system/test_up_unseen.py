@@ -6,6 +6,7 @@ import sqlite3
 import subprocess
 from pathlib import Path
 
+from patience import patient
 from regions import FENCEPOST, RunningRegion
 
 
@@ -31,7 +32,7 @@ def test_what_cannot_be_shown_ends_no_role(tmp_path: Path) -> None:
         assert region.process.poll() is None
         assert os.path.exists(f"/proc/{region.pid('dns')}")
         region.process.send_signal(signal.SIGINT)
-        assert region.process.wait(20) == 0, region.log()
+        assert region.process.wait(patient(20)) == 0, region.log()
     finally:
         region.stop()
     assert "No space left on device" in (tmp_path / "up.log").read_text()
