@@ -7,6 +7,7 @@ Patience is a fifteenth of the real one, so that 30 seconds of delay take two; o
 import asyncio
 import itertools
 import resource
+from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Iterator
 from pathlib import Path
 
@@ -15,7 +16,7 @@ import dns.rcode
 import pytest
 import uvloop
 from dns_scene import DOMAIN, OWNER, change, standing
-from enacting import Enacting, changed_by, is_update, stands
+from enacting import Enacting, changed_by, stands
 from patience import patient
 from relay import MadeUp
 from servers import KEY_NAME, KEY_SECRET, Served, bind, embedded, knot, powerdns
@@ -246,13 +247,13 @@ def test_rolls_through_a_bad_server(served: Served, tmp_path: Path, at_once: int
             for number in (1, 2, 3):
                 await world.publish({name: [f"192.0.2.{number}"] for name in names})
                 done = lambda number=number: all(  # noqa: E731
-                    hands.dns.live(name).a == (f"192.0.2.{number}",) and hands.dns.live(name).verified()
-                    for name in names
+                    stands(hands, name, [f"192.0.2.{number}"], number) for name in names
                 )
                 await world.run(hands, done, within_s=60)
-            updates = [message for message in world.door.asked_tcp if is_update(message)]
-            written = [name for message in updates for name in changed_by(message)]
-            assert sorted(written) == sorted(names * 3)
+            sent = Counter(name for message in world.door.updates() for name in changed_by(message))
+            assert sent.keys() == set(names)
+            # More than one at once, on their way while DNS was read: sent again, and written once, as markers say.
+            assert set(sent.values()) == {3} if at_once == 1 else min(sent.values()) >= 3
             assert all(hands.dns.live(name).a == standing(name, 3, "192.0.2.3").a for name in names)
 
     uvloop.run(act())
