@@ -1,18 +1,24 @@
 """``fencepost prove`` as a person calls it: on a server, interrupted, refused, and with its server gone."""
 
+import asyncio
 import json
 import os
 import signal
 import socket
 import subprocess
+import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
 
 import dns.message
+import dns.opcode
 import dns.query
 import pytest
 from called import FENCEPOST, call
 from free_ports import free_port
+from relay import Relay
 from servers import DOMAIN, KEY_NAME, KEY_SECRET, READER, Served, bind, embedded
 
 NAME = f"fencepost-prove-1.{DOMAIN}"
@@ -111,9 +117,50 @@ def test_a_report_that_can_not_be_written_hides_nothing(folder: Path, served: Se
     assert nothing_left(served)
 
 
+@contextmanager
+def slow_after(served: Served, quick: int, hurry: threading.Event) -> Iterator[int]:
+    """A way to the server that keeps answers to writes back for a second, but the first ones, until ``hurry``."""
+    relay, loop, writes = Relay(served.port), asyncio.new_event_loop(), count()
+    ready, stop = threading.Event(), asyncio.Event()
+
+    def delay_s(answer: bytes) -> float:
+        is_write = answer[2] >> 3 & 15 == dns.opcode.UPDATE
+        return 1.0 if is_write and next(writes) >= quick and not hurry.is_set() else 0.0
+
+    async def serve() -> None:
+        relay.delay_s = delay_s
+        await relay.start()
+        ready.set()
+        await stop.wait()
+        await relay.stop()
+
+    def run() -> None:
+        with asyncio.Runner(loop_factory=lambda: loop) as runner:
+            runner.run(serve())
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    assert ready.wait(20)
+    try:
+        yield relay.port
+    finally:
+        loop.call_soon_threadsafe(stop.set)
+        thread.join(20)
+
+
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_interrupted(folder: Path, served: Served, how: signal.Signals) -> None:
+def test_interrupted(tmp_path: Path, served: Served, how: signal.Signals) -> None:
     """Ctrl-C, TERM, a lost terminal midway: 130, the result so far, and both names are removed all the same."""
+    hurry = threading.Event()
+    with slow_after(served, 2, hurry) as port:
+        out, said = interrupted(region(tmp_path, port), how, hurry)
+    assert "interrupted: removing what was written" in said
+    assert "unfinished" in out
+    assert nothing_left(served)
+
+
+def interrupted(folder: Path, how: signal.Signals, hurry: threading.Event) -> tuple[str, str]:
+    """What a run says that is sent a signal once its first race is over."""
     clean = {name: value for name, value in os.environ.items() if not name.startswith("FENCEPOST_")}
     words = [str(FENCEPOST), "prove", "--name", NAME, "--yes"]
     running = subprocess.Popen(
@@ -129,11 +176,10 @@ def test_interrupted(folder: Path, served: Served, how: signal.Signals) -> None:
     while "a second creator" not in running.stderr.readline():
         assert running.poll() is None
     running.send_signal(how)
+    hurry.set()
     out, said = running.communicate(timeout=30)
     assert running.returncode == 130, (out, said)
-    assert "interrupted: removing what was written" in said
-    assert "unfinished" in out
-    assert nothing_left(served)
+    return out, said
 
 
 def test_asks_first(folder: Path, served: Served) -> None:
