@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 from msgspec import structs
+from patience import patient
 
 from fencepost.core.fence import Generation, Marker
 from fencepost.core.instant import SECOND, Duration
@@ -118,7 +119,7 @@ class World:
                 task.cancel()
                 await asyncio.wait([task])
 
-        asyncio.run(asyncio.wait_for(serving(), 30))
+        asyncio.run(asyncio.wait_for(serving(), patient(30)))
 
     async def call(
         self, path: str, method: str = "GET", body: bytes | None = None, token: str | None = None

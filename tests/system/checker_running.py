@@ -1,13 +1,13 @@
 """A checker with real probers and sample targets on loopback, for tests; its store is a dictionary that can be away."""
 
 import asyncio
-import time
 from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 
 import msgspec
+from patience import Patience
 
 from fencepost.adapters.probe import MS, Prober, ProbeResult, ProbeSettings, ProbeTarget
 from fencepost.adapters.probe_kinds import open_prober
@@ -68,9 +68,9 @@ class MemoryStore:
 
 async def until(enough: Callable[[], object]) -> None:
     """Wait for what must come."""
-    deadline = time.monotonic() + PATIENCE_S
+    patience = Patience(PATIENCE_S)
     while not enough():
-        assert time.monotonic() < deadline, "never came"
+        assert not patience.over(), "never came"
         await asyncio.sleep(0.005)
 
 

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from called import call
 from free_ports import free_port
+from patience import patient
 
 from fencepost.adapters.store_sqlite import SqliteStore
 from fencepost.adapters.store_sqlite.fleet import SqliteFleetStore
@@ -125,11 +126,11 @@ class FleetRegion:
         thread = threading.Thread(target=run)
         thread.start()
         try:
-            assert ready.wait(20)
+            assert ready.wait(patient(20))
             yield
         finally:
             loop.call_soon_threadsafe(task.cancel)
-            thread.join(20)
+            thread.join(patient(20))
 
 
 def given(name: str, room: int) -> tuple[str, ...]:

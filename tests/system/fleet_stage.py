@@ -32,6 +32,7 @@ from fencepost.ports.fleet import FleetStorePort
 T = TypeVar("T")
 FENCEPOST = str(Path(sys.executable).with_name("fencepost"))
 TICKS = os.sysconf("SC_CLK_TCK")
+TAKEN_UP = "control.json is taken up\n"
 TEXT = """\
 [region]
 name = "outage"
@@ -163,10 +164,12 @@ class FleetStage:
         return (self.folder / f"{name}.log").read_text()
 
     def wish(self, **wish: Any) -> None:
-        """How the hosts misbehave from now on."""
+        """How the hosts misbehave from now on: they do when this returns."""
+        said = self.log("agents").count(TAKEN_UP)
         new = self.control.with_suffix(".next")
         new.write_text(json.dumps(wish))
         new.replace(self.control)
+        until(lambda: self.log("agents").count(TAKEN_UP) > said)
 
     def counts(self) -> dict[str, int]:
         """How often the hosts were asked and answered."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import socket
-import time
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from typing import cast
 
 from free_ports import free_port
+from patience import Patience
 
 from fencepost.adapters.probe import MS, Prober, ProbeResult, ProbeSettings, ProbeTarget
 from fencepost.adapters.probe_kinds import open_prober
@@ -44,11 +44,11 @@ class Server(asyncio.Protocol):
 
 @asynccontextmanager
 async def serving(
-    says: bytes | None, address: str = "127.0.0.1", *, then_close: bool = False
+    says: bytes | None, address: str = "127.0.0.1", *, port: int = 0, then_close: bool = False
 ) -> AsyncIterator[tuple[type[Server], int]]:
     """A server on a free port; its class can be told to say something else."""
     server_class = type("AServer", (Server,), {"asked": [], "says": says, "then_close": then_close})
-    server = await asyncio.get_running_loop().create_server(server_class, address, 0)
+    server = await asyncio.get_running_loop().create_server(server_class, address, port)
     try:
         yield server_class, server.sockets[0].getsockname()[1]
     finally:
@@ -66,9 +66,9 @@ class Results(list[ProbeResult]):
         return [result for result in self if result[1] is not None]
 
     async def until(self, enough: Callable[[Results], object]) -> None:
-        deadline = time.monotonic() + PATIENCE_S
+        patience = Patience(PATIENCE_S)
         while not enough(self):
-            assert time.monotonic() < deadline, f"never came; results were {self[-10:]}"
+            assert not patience.over(), f"never came; results were {self[-10:]}"
             await asyncio.sleep(0.005)
 
 

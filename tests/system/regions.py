@@ -58,6 +58,7 @@ ACTS = (
     *("reload", "repair", "resume", "rollback", "withdraw"),
 )
 """Commands that wait until DNS shows what they asked for: ten seconds unless told."""
+FLEET_ACTS = ("cordon", "drain", "terminate")
 STARTS_S = 0.15
 """So long a command takes to load. Looks are many: they are forked from a process that has loaded, and wait so long."""
 
@@ -142,7 +143,8 @@ class RunningRegion:
         A look comes no sooner after a change than a person's would: the roles take a moment, a longer one if busy.
         """
         timeout = patient(timeout)
-        if words[0] in ACTS and "--timeout" not in words:
+        acts = words[0] in ACTS or (words[0] == "fleet" and words[1] in FLEET_ACTS)
+        if acts and "--timeout" not in words:
             words = (*words, "--timeout", f"{patient(10):.0f}s")
         if words[0] in LOOKS:
             time.sleep(max(0.0, self.changed_at + patient(LOOKS_AFTER_S) - time.monotonic()))

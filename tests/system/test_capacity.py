@@ -5,14 +5,12 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-import pytest
 from regions import RunningRegion
 
 NAME = "api.example.test"
 CAPACITY = {"127.0.1.1": 100, "127.0.1.2": 100, "127.0.2.1": 100, "127.0.2.2": 100, "127.0.3.1": 100, "127.0.3.2": 20}
 
 
-@pytest.mark.timeout(90)
 def test_a_target_that_says_it_can_carry_a_fifth_gets_about_a_fifth_of_the_answers(tmp_path: Path) -> None:
     """Readings of all zones, their median, gathered, in the marker, and drawn by weight / largest weight."""
 

@@ -8,14 +8,12 @@ import struct
 import termios
 from pathlib import Path
 
-import pytest
 from regions import RunningRegion
 from terminals import Typed
 
 from fencepost.cli.terminal import CLEAR
 
 
-@pytest.mark.timeout(120)
 def test_the_panel_survives_another_size_and_a_kill_and_gives_the_terminal_back(tmp_path: Path) -> None:
     """Resizing left ghosts; a killed target's number stood there for 80 s; and nothing typed may stay unseen."""
     region = RunningRegion(tmp_path, name="screen")

@@ -19,6 +19,7 @@ from botocore.exceptions import ClientError
 from free_ports import free_port
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from patience import Patience, patient
 from route53_asked import Asked, asked, changed, client, listed, record
 
 PYTHON = Path(__file__).parents[2] / ".venv" / "peers" / "bin" / "python"
@@ -37,15 +38,15 @@ def ministack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     with (folder / "log").open("wb") as log:
         process = subprocess.Popen([PYTHON, "-m", "ministack"], env=clean | own, cwd=folder, stdout=log, stderr=log)
     try:
-        until = time.monotonic() + STARTS_WITHIN_S
+        patience = Patience(STARTS_WITHIN_S)
         while not answers(port):
-            if process.poll() is not None or time.monotonic() > until:
+            if process.poll() is not None or patience.over():
                 pytest.fail((folder / "log").read_text()[-2000:])
             time.sleep(0.05)
         yield client(f"http://127.0.0.1:{port}")
     finally:
         process.terminate()
-        process.wait(10)
+        process.wait(patient(10))
 
 
 def answers(port: int) -> bool:

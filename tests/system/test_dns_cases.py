@@ -177,7 +177,6 @@ def membership(region: RunningRegion) -> dict[str, Member]:
     return {member.key: member for member in row.members}
 
 
-@pytest.mark.timeout(120)
 @pytest.mark.skipif(not has_ipv6(), reason="IPv6 IS OFF ON THIS MACHINE: that A and AAAA go together is not tested")
 def test_external_dns_1161_both_families_are_judged_apart_and_written_in_one_transaction(tmp_path: Path) -> None:
     """external-dns #1161: AAAA was neither made where A stood, nor made again after somebody took it away.
@@ -215,7 +214,6 @@ def test_external_dns_1161_both_families_are_judged_apart_and_written_in_one_tra
         assert [(live.a, live.aaaa) for live in torn] == [(V4, ())], "only what another writer did"
 
 
-@pytest.mark.timeout(90)
 def test_external_dns_605_withdrawing_twice_is_no_error(tmp_path: Path) -> None:
     """external-dns #605: the same deletion asked for twice; the second finds it done."""
     with RunningRegion(tmp_path) as region:

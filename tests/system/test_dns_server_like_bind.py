@@ -22,6 +22,7 @@ import dns.zone
 import pytest
 from dns_server_running import DOMAIN, HERE, SECRET, Running, new_update, running, settings_in
 from free_ports import free_port
+from patience import patient
 from secondaries import NAMED
 
 UPDATES = 400
@@ -70,7 +71,7 @@ zone "example.test" {{ type primary; file "{path}/example.zone"; allow-update {{
         yield port
     finally:
         os.kill(named.pid, signal.SIGTERM)
-        named.wait(20)
+        named.wait(patient(20))
 
 
 @pytest.fixture

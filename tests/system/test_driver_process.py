@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from agents import SLEEPER, alive
+from patience import patient
 
 from fencepost.adapters.driver_process import KEPT, ProcessDriver
 from fencepost.adapters.processes import Carriers, find, start_of
@@ -43,7 +44,7 @@ def marked(folder: Path) -> dict[str, Carriers]:
 
 async def until(what: Callable[[], object]) -> None:
     """Wait for something."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(patient(20)):
         while not what():  # noqa: ASYNC110  processes tell nobody
             await asyncio.sleep(0.01)
 

@@ -164,7 +164,7 @@ def test_whoever_is_killed_nothing_starts_twice_and_all_agree_in_the_end(region:
     trouble, ended = Trouble(region, 20251019), set()
     try:
         for _ in range(5):
-            (name,) = region.launch(1, timeout="30s")
+            (name,) = region.launch(1, timeout=f"{patient(30):.0f}s")
             trouble.once()
             region.fencepost("fleet", "terminate", name, "--yes")
             trouble.once()

@@ -205,7 +205,6 @@ def test_leases_dropped_all_at_once_are_established_again_at_the_calibrated_rate
 ) -> None:
     """With as many questions out as were found best on a quiet day, and about one question a host."""
     stage.wish(slow=SLOW, servers=scale.servers)
-    time.sleep(0.5)
     stage.end_managers()
     row = measured(stage, scale.servers, 5.0 if scale.hosts > 1000 else 2.0)
     stage.calibrated(row)
@@ -215,12 +214,15 @@ def test_leases_dropped_all_at_once_are_established_again_at_the_calibrated_rate
         stage.manage()
         until(lambda: granted.samples and granted.samples[-1][1] >= scale.hosts, 120)
     asked = stage.counts()["asked"] - asked
+    due = renewals_due(granted.samples, scale.renew_s)
     rate = rate_of(granted.samples, scale.hosts)
     stage.wish()
     note(f"{scale.hosts} granted at {rate:.0f}/s, calibrated {row.rate:.0f}/s: {rate / row.rate:.3f}")
     note(f"{asked / scale.hosts:.3f} checks a host; in flight {row.limit}, {row.service / 1e6:.1f} ms each")
     assert rate > scale.share * row.rate
-    assert asked < (1.1 if scale.share > 0.9 else 1.6) * scale.hosts  # small, first renewals come before the end
+    # Small, first renewals come before the end; where establishing takes longer, as many more as were due by then.
+    most = 1.1 * scale.hosts if scale.share > 0.9 else 1.1 * scale.hosts + max(0.5 * scale.hosts, due)
+    assert asked < most, (asked, due)
     stage.all_held(scale.hosts, 60)
     assert all(number == before[name].number + 1 for name, (_, number, _) in stage.leases().items())
 
@@ -265,9 +267,18 @@ def dropped(stage: FleetStage) -> dict[str, HostRow]:
 
 def rate_of(samples: Sequence[tuple[float, int]], count: int) -> float:
     """Leases a second from the first one on: between a tenth and nine tenths of all."""
-    first = next(each for each in samples if each[1] >= 0.1 * count)
+    begin = next(place for place, each in enumerate(samples) if each[1] >= 0.1 * count)
     last = next(each for each in samples if each[1] >= 0.9 * count)
+    if samples[begin] == last:  # all between two looks: then at least as fast as from the one to the other
+        begin -= 1
+    first = samples[begin]
     return (last[1] - first[1]) / (last[0] - first[0])
+
+
+def renewals_due(samples: Sequence[tuple[float, int]], renew_s: float) -> float:
+    """How many checks were due of leases that had been granted: one each R, of as many as there were by then."""
+    ends = [*(at for at, _ in samples[1:]), time.monotonic()]
+    return sum(count * (end - at) / renew_s for (at, count), end in zip(samples, ends, strict=True))
 
 
 def measured(stage: FleetStage, in_flight: int, for_s: float) -> CalibrationRow:

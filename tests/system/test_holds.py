@@ -15,7 +15,6 @@ API, WWW = "api.example.test", "www.example.test"
 WHY = ("--reason", "a test")
 
 
-@pytest.mark.timeout(120)
 @pytest.mark.parametrize("on", EVERYWHERE)
 def test_a_repair_made_with_everything_else_dead_stands_until_resume(tmp_path: Path, on: str) -> None:
     """October 2025: the repair tools assumed a working enactor. This one needs the provider and nothing else."""
@@ -44,7 +43,6 @@ def test_a_repair_made_with_everything_else_dead_stands_until_resume(tmp_path: P
         assert marker.hold is None
 
 
-@pytest.mark.timeout(120)
 @pytest.mark.parametrize("on", EVERYWHERE)
 def test_a_withdrawn_endpoint_stays_withdrawn_when_an_enactor_wakes_with_the_old_row(tmp_path: Path, on: str) -> None:
     """A withdrawal leaves a tombstone: without it, the sleeper would bring the endpoint back with no hand in error."""
@@ -65,7 +63,6 @@ def test_a_withdrawn_endpoint_stays_withdrawn_when_an_enactor_wakes_with_the_old
     callers.fine()
 
 
-@pytest.mark.timeout(120)
 @pytest.mark.parametrize("on", EVERYWHERE)
 def test_a_rollback_outlives_the_store(tmp_path: Path, on: str) -> None:
     """The hold and its content stand in the marker: a new store adopts them."""
@@ -92,7 +89,6 @@ def test_a_rollback_outlives_the_store(tmp_path: Path, on: str) -> None:
         region.until(lambda: region.ttl(API) == 34, 10, "released")
 
 
-@pytest.mark.timeout(120)
 def test_a_repair_destroyed_before_anybody_knew_of_it_is_nobodys_broken_promise(tmp_path: Path) -> None:
     """No planner has seen the repair when a hand deletes it; the newest row is back before the observer looks again.
 

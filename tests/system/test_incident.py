@@ -50,7 +50,6 @@ def newer_plans(region: RunningRegion, count: int, first: int = 100) -> None:
         region.newer_plan(n)
 
 
-@pytest.mark.timeout(120)
 @pytest.mark.parametrize("on", EVERYWHERE)
 def test_an_enactor_stopped_between_reading_and_writing_is_fenced_when_it_wakes(tmp_path: Path, on: str) -> None:
     """Incident steps 1 to 4: A picks a plan and is delayed, B goes on, A's plan is cleaned up, A wakes."""
@@ -70,7 +69,6 @@ def test_an_enactor_stopped_between_reading_and_writing_is_fenced_when_it_wakes(
     callers.fine()
 
 
-@pytest.mark.timeout(120)
 def test_an_update_held_on_the_way_and_delivered_late_and_twice_is_refused(tmp_path: Path) -> None:
     """Incident step 3, on the wire: RFC 2136 section 2.4 prerequisites refuse what a newer plan has overtaken."""
     with RunningRegion(tmp_path) as region:

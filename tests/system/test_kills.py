@@ -34,8 +34,8 @@ def kill_for(region: RunningRegion, seconds: float, kills: int, seed: int) -> No
 @pytest.mark.parametrize(
     ("on", "seconds", "kills"),
     [
-        pytest.param("embedded+sqlite", 90, 60, marks=pytest.mark.timeout(200)),
-        pytest.param("bind+postgresql", 30, 20, marks=pytest.mark.timeout(120)),
+        ("embedded+sqlite", 90, 60),
+        ("bind+postgresql", 30, 20),
         *(pytest.param(on, 300, 200, marks=[pytest.mark.soak, pytest.mark.timeout(500)]) for on in EVERYWHERE),
     ],
 )

@@ -6,7 +6,6 @@ from pathlib import Path
 import dns.query
 import dns.tsig
 import dns.update
-import pytest
 from regions import RunningRegion
 
 from fencepost import assembly
@@ -48,7 +47,6 @@ def findings(region: RunningRegion) -> dict[str, tuple[str, str]]:
     return region.with_store(read)
 
 
-@pytest.mark.timeout(90)
 def test_regions_with_different_owners_leave_each_others_records_alone_and_say_so(tmp_path: Path) -> None:
     """external-dns #5846 with two owners: the marker says whose an endpoint is."""
     first_folder = tmp_path / "first"
@@ -82,7 +80,6 @@ def test_regions_with_different_owners_leave_each_others_records_alone_and_say_s
             second.stop()
 
 
-@pytest.mark.timeout(120)
 def test_of_two_stores_with_one_owner_one_stops_after_three_replacements(tmp_path: Path) -> None:
     """external-dns #5846: the same owner twice would adopt over each other for ever; one asks a person instead."""
     first_folder = tmp_path / "first"
@@ -127,7 +124,6 @@ def test_of_two_stores_with_one_owner_one_stops_after_three_replacements(tmp_pat
             second.stop()
 
 
-@pytest.mark.timeout(60)
 def test_an_unmarked_record_at_a_managed_name_is_refused_until_adopt(tmp_path: Path) -> None:
     """external-dns #515: what nobody marked may be somebody's."""
     with RunningRegion(tmp_path) as region:

@@ -13,7 +13,6 @@ from regions import FENCEPOST, RunningRegion, state_of
 NAMES = ["api.example.test", "www.example.test"]
 
 
-@pytest.mark.timeout(120)
 @pytest.mark.parametrize("on", EVERYWHERE)
 def test_a_planner_overtaken_between_inputs_and_publishing_throws_its_plan_away(tmp_path: Path, on: str) -> None:
     """Promise inputs_never_backward: the compare-and-set on the head refuses it, and it is never renumbered."""

@@ -177,8 +177,8 @@ def test_capacity_is_a_number_or_nothing(says: bytes, then_close: bool, capacity
         async with serving(OK) as (_, port), serving(says, then_close=then_close) as (asked, capacity_port):
             settings = quick(port, capacity_port=capacity_port, capacity_path="/capacity", capacity_every=1)
             async with probing([ProbeTarget(SOON, "127.0.0.1")], settings) as (_, results):
-                await results.until(lambda r: len(r) >= 4)
-            assert results[-1][4] == capacity
+                await results.until(lambda r: len(r) >= 4 and r[-1][4] == capacity)
+            assert {x[4] for x in results} <= {capacity, None}, "a busy machine makes some late"
             assert {x[1] for x in results} <= {True, None}
             assert asked.asked[0].startswith(b"GET /capacity HTTP/1.1\r\n")
 
@@ -197,7 +197,8 @@ def test_capacity_that_falls_silent_is_forgotten() -> None:
                 teller.says = None
                 await results.until(lambda r: r[-1][4] is None)
                 await results.until(lambda r: len(r) >= 12)
-            assert len(teller.asked) <= len(server.asked) // 3 + 1
+            # A round whose probe was late on a busy machine may have asked no more than the one question.
+            assert len(teller.asked) <= max(len(server.asked), len(results)) // 3 + 1
 
     uvloop.run(main())
 

@@ -12,7 +12,6 @@ from fencepost.assembly.places import write_secret
 NAMES = ["api.example.test", "www.example.test"]
 
 
-@pytest.mark.timeout(120)
 @pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
 def test_a_region_moves_to_another_store_by_the_runbook(tmp_path: Path, kind: str) -> None:
     """docs/operating/store-move.md, step by step. The DNS server stays; everything else is ended and started."""
@@ -53,7 +52,6 @@ def test_a_region_moves_to_another_store_by_the_runbook(tmp_path: Path, kind: st
         assert after.store != stood.store
 
 
-@pytest.mark.timeout(120)
 def test_a_region_that_starts_with_an_empty_store_plans_on_from_dns(tmp_path: Path) -> None:
     """Without a copy: markers in DNS are adopted, the drain comes back from the enactors' files."""
     with RunningRegion(tmp_path, on="bind+sqlite") as region:

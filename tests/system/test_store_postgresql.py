@@ -3,7 +3,6 @@
 import signal
 from pathlib import Path
 
-import pytest
 from postgresql import postgresql, replica
 from regions import RunningRegion
 from test_words_outlive import all_keep, identity, identity_or_none, standing
@@ -33,7 +32,6 @@ class Watched:
         return not set(found) & set(out) and len(found) == 6 - len(out)
 
 
-@pytest.mark.timeout(150)
 def test_a_promoted_replica_that_lagged_takes_no_address_away(tmp_path: Path) -> None:
     """It has never heard of the last plan and of a drain: both come back, from DNS and from what enactors remember."""
     with postgresql() as primary, replica(primary) as second:

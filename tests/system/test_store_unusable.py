@@ -39,7 +39,6 @@ def test_opening_a_store_that_cannot_be_used_raises_from_its_calls(tmp_path: Pat
     asyncio.run(go())
 
 
-@pytest.mark.timeout(90)
 def test_a_region_starts_answers_and_heals_on_a_damaged_store(tmp_path: Path) -> None:
     """Every role ended at once and again each two seconds, and the answers of the DNS server with them."""
     region = RunningRegion(tmp_path)

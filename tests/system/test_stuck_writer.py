@@ -6,7 +6,6 @@ import signal
 import time
 from pathlib import Path
 
-import pytest
 from regions import RunningRegion, stands_still
 
 from fencepost.adapters.store_sqlite.writer import WriteLock
@@ -31,7 +30,6 @@ def stop_while_writing(region: RunningRegion, role: str) -> int:
     raise AssertionError(f"{role} was never caught writing")
 
 
-@pytest.mark.timeout(150)
 def test_a_role_stopped_inside_a_write_is_named_and_ended_and_the_others_go_on(tmp_path: Path) -> None:
     """SQLite has one writer: a stopped one blocks writers, never readers; callers notice nothing."""
     with RunningRegion(tmp_path) as region:

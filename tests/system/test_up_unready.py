@@ -29,7 +29,8 @@ def test_a_region_that_was_never_ready_does_not_end_as_if_it_had_been(tmp_path: 
 
     region = RunningRegion(tmp_path, edit=edit)
     done = subprocess.run(
-        [str(FENCEPOST), "up", "--config", str(region.config), "--for", "2s"],
+        # Long enough that it has looked for an answer, and missed it.
+        [str(FENCEPOST), "up", "--config", str(region.config), "--for", f"{patient(3):.0f}s"],
         cwd=tmp_path,
         capture_output=True,
         text=True,

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-import pytest
 from damage import looked_up
 from regions import RunningRegion
 
@@ -72,7 +71,6 @@ def taken_up(region: RunningRegion, drained: str, frozen: str, forced: Collectio
     return region.with_store(read)
 
 
-@pytest.mark.timeout(150)
 def test_drain_keep_and_pause_outlive_the_store_and_resumes_stay(tmp_path: Path) -> None:
     """Deleted under running roles, then again while all of them were stopped: what stood stands, what ended doesn't."""
     region = RunningRegion(tmp_path)
