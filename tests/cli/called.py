@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from patience import patient
 from warm import Warm
 
 FENCEPOST = Path(sys.executable).with_name("fencepost")
@@ -23,7 +24,7 @@ def call(*words: str, cwd: Path | None = None, **environ: str) -> subprocess.Com
     """The command's output and exit code, away from any region of this machine and from a terminal."""
     clean = {name: value for name, value in os.environ.items() if not name.startswith(("FENCEPOST_", "XDG_RUNTIME"))}
     if not any(name.startswith(STARTS) for name in environ):
-        return warm().call(words, cwd, clean | environ, 60)
+        return warm().call(words, cwd, clean | environ, patient(60))
     return subprocess.run(
         [str(FENCEPOST), *words],
         cwd=cwd,
@@ -31,6 +32,6 @@ def call(*words: str, cwd: Path | None = None, **environ: str) -> subprocess.Com
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=patient(60),
         check=False,
     )

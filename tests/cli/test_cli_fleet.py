@@ -182,15 +182,12 @@ def test_launch_without_the_api_is_not_reachable(region: FleetRegion) -> None:
     assert not region.instances()
 
 
-def soon() -> str:
-    """Time enough to ask the API and be answered, and no more."""
-    return f"{patient(1000):.0f}ms"
-
-
 def test_waiting_ends_when_all_are_ready_or_says_what_is_missing(api: FleetRegion) -> None:
     """A launch isn't given up when its time is over, and the message says so."""
     api.put(api.held("h1"))
-    done = api.call("fleet", "launch", "web", "--key", "k1", "--wait", "--timeout", soon())
+    launch = ("fleet", "launch", "web", "--key", "k1", "--wait")
+    soon = ("--timeout", f"{patient(1000):.0f}ms")
+    done = api.call(*launch, *soon)
     assert (done.returncode, told(done.stderr)) == (
         3,
         "error: pool web: 0 of 1 ready; web-NAME is waiting\n"
@@ -199,18 +196,18 @@ def test_waiting_ends_when_all_are_ready_or_says_what_is_missing(api: FleetRegio
     (row,) = api.instances().values()
     there, placed = attempts.placed(row, api.held("h1"), "192.0.2.10")
     api.put(there, placed, NetworkRow(placed.id, "h1", 3, "d", 1, "{}", (3, "d", 6, api.life)))
-    done = api.call("fleet", "launch", "web", "--key", "k1", "--wait", "--timeout", soon())
+    done = api.call(*launch, *soon)
     assert (done.returncode, told(done.stderr)) == (
         3,
         "error: pool web: 1 of 1 ready, not yet in DNS: 192.0.2.10\n"
         "  try      fencepost explain 192.0.2.10    says what it waits for; it isn't given up\n",
     )
     api.put(structs.replace(placed, ends=3, why="web-1.3 ended by itself on h1: exit code 1: no port"))
-    done = api.call("fleet", "launch", "web", "--key", "k1", "--wait")
+    done = api.call(*launch)
     assert done.returncode == 1
     assert "ended by itself 3 times in a row; the last: web-1.3 ended by itself on h1: exit code 1" in done.stderr
     api.put(structs.replace(placed, state="ended", why="terminated"))
-    done = api.call("fleet", "launch", "web", "--key", "k1", "--wait")
+    done = api.call(*launch)
     assert (done.returncode, told(done.stderr)) == (1, "error: pool web: web-NAME is ended: terminated\n")
 
 
@@ -384,10 +381,8 @@ def test_a_lost_reply_is_asked_for_again_under_the_same_key(region: FleetRegion)
 def test_a_limit_is_waited_for_if_that_was_wanted(region: FleetRegion) -> None:
     """As long as the API says, then again with the same key; without --wait it is said and left."""
     limit = {"error": {"kind": "request limit exceeded", "what": "request limit exceeded", "retry_after_s": 1}}
-    seen = {"instances": [], "more": ""}
     port, asked = replies(reply("429 Too Many", limit), reply("202 Accepted", {"key": "k", "instances": []}))
     elsewhere(region, port)
-    del seen
     began = time.monotonic()
     done = region.call("fleet", "launch", "web", "--wait", "--json")
     assert done.returncode == 0, done.stderr

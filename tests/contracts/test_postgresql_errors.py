@@ -119,7 +119,7 @@ def test_too_many_connections_pass(server: Server) -> None:
     """Another program took them all; nothing of ours is wrong."""
     database = made(server)
     server.sql(database, f"CREATE ROLE many LOGIN PASSWORD '{PASSWORD}'")
-    taken = []
+    taken = list[psycopg.Connection]()
     try:
         deadline = time.monotonic() + 30
         while len(taken) < 10:  # of twelve two are for superusers; those of sessions that have just ended come free
