@@ -51,8 +51,9 @@ ROLES = (
 LOOKS = ("status", "plan", "explain", "history")
 """Commands that change nothing, and are answered from what the roles have come to know."""
 FLEET_LOOKS = ("hosts", "instances")
-LOOKS_AFTER_S = 0.6
-"""A document that is 0.3 s old is served as it is, and making one takes a moment; so do the roles with a new file."""
+LOOKS_AFTER_S, MAKING_S = 0.4, 0.2
+"""A document that is 0.3 s old is served as it is, and making one takes a moment; so do the roles with a new file.
+Its age is the same on every machine, that moment is not."""
 ACTS = (
     *("adopt", "apply", "drain", "enact", "keep", "pause"),
     *("reload", "repair", "resume", "rollback", "withdraw"),
@@ -90,7 +91,7 @@ class RunningRegion:
         self.targets = targets
         self.environment: dict[str, str] = {}
         self.process: subprocess.Popen[bytes] | None = None
-        self.changed_at = -LOOKS_AFTER_S
+        self.changed_at = float("-inf")
 
     def start(self, ready_s: float = 20.0) -> Self:
         """Start every role and wait until both endpoints are answered."""
@@ -147,7 +148,7 @@ class RunningRegion:
         if acts and "--timeout" not in words:
             words = (*words, "--timeout", f"{patient(10):.0f}s")
         if words[0] in LOOKS:
-            time.sleep(max(0.0, self.changed_at + patient(LOOKS_AFTER_S) - time.monotonic()))
+            time.sleep(max(0.0, self.changed_at + LOOKS_AFTER_S + patient(MAKING_S) - time.monotonic()))
         if words[0] in LOOKS or words[1:2] in [(each,) for each in FLEET_LOOKS]:
             time.sleep(STARTS_S)
             done = warm().call([*words, "--config", str(self.config)], self.folder, os.environ, timeout)

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from damage import remembered
 from free_ports import free_port
 from patience import patient
 from regions import FENCEPOST, RunningRegion
@@ -168,6 +169,7 @@ def test_an_order_that_nobody_can_carry_out_says_that_it_is_pending(region: Runn
 def test_repair_from_memory_puts_back_what_an_enactor_remembers(region: RunningRegion) -> None:
     """Without --address: the newest whole set known on this machine, at the provider within one command."""
     region.until(lambda: len(standing(region, API)) == 6, 10, "published")
+    region.until(lambda: remembered(region, API), 10, "and remembered by those who will be stopped")
     roles = ("enactor/a", "enactor/b", "enactor/c", "planner")
     stopped = [region.signal(role, signal.SIGSTOP) for role in roles]
     try:
