@@ -141,5 +141,12 @@ class World:
         assert status == 200, body
         return json.loads(body)
 
+    async def anew(self) -> None:
+        """Wait for a document that was begun after this was called: the last one is served for a while."""
+        made = (await self.json("/status"))["at"]
+        async with asyncio.timeout(patient(20)):
+            while (await self.json("/status"))["at"] == made:  # noqa: ASYNC110  it is made when it is asked for
+                await asyncio.sleep(0.05)
+
     def token(self) -> str:
         return (self.folder / "api.token").read_text().strip()

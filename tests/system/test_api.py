@@ -65,7 +65,7 @@ def test_the_page_needs_nothing_from_elsewhere_and_escapes_what_it_shows(world: 
 
     async def looking(world: World) -> None:
         await world.store.put_override("o1", overrides.encode(nasty))
-        await asyncio.sleep(0.35)
+        await world.anew()
         status, body, headers = await world.call("/")
         page = body.decode()
         assert status == 200
@@ -86,8 +86,8 @@ def test_it_answers_while_the_store_is_away(world: World) -> None:
     async def looking(world: World) -> None:
         await world.json("/status")
         world.store.gone = True
-        await asyncio.sleep(0.35)
         world.domain.set(Live(NAME, world.domain.lives[NAME].marker, (), (), 0))
+        await world.anew()
         document = await world.json("/status")
         assert document["source"] == "dns"
         assert document["endpoints"][0]["addresses"] == [], "DNS as it is now"
@@ -123,7 +123,7 @@ def test_it_answers_while_dns_is_away(world: World) -> None:
     async def looking(world: World) -> None:
         await world.json("/status")
         world.dns.gone = True
-        await asyncio.sleep(0.35)
+        await world.anew()
         document = await world.json("/status")
         assert document["source"] == "api"
         assert document["endpoints"][0]["generation"] == 1
@@ -174,10 +174,10 @@ def test_a_refused_configuration_is_shown_until_one_is_loaded(world: World) -> N
 
     async def telling(world: World) -> None:
         await put_rejected(world.store, 'region.toml:3: unknown key "nmae"', time.time_ns())
-        await asyncio.sleep(0.35)
+        await world.anew()
         assert (await world.json("/status"))["config"]["rejected_at"] is not None
         await clear_rejected(world.store)
-        await asyncio.sleep(0.35)
+        await world.anew()
         assert (await world.json("/status"))["config"]["rejected_at"] is None
 
     world.run(telling)

@@ -1,6 +1,5 @@
 """What the API is told: by whom, and whether it can be right; nothing else is stored."""
 
-import asyncio
 import json
 import os
 from pathlib import Path
@@ -110,7 +109,7 @@ def test_an_override_is_placed_and_shown(world: World) -> None:
         assert status == 202
         stored = overrides.decode((await world.store.inputs()).overrides["w-1"])
         assert stored.placed_at > 0
-        await asyncio.sleep(0.35)
+        await world.anew()
         [shown] = decode((await world.call("/status"))[1]).overrides
         assert (shown.what, shown.on, shown.by, shown.reason) == ("drain", "127.0.1.1", "ops", "disk")
         assert shown.until is None
@@ -130,7 +129,7 @@ def test_a_listing_is_stored_in_order_and_a_release_up_to_what_stands(world: Wor
         assert [order.content for order in (await world.store.inputs()).orders] == [VALUE]
         head = await world.store.head()
         assert await world.store.publish(Plan(head, 2, (await world.store.inputs()).snapshot, (row,)))
-        await asyncio.sleep(0.35)
+        await world.anew()
         over = structs.replace(ORDER, id="o-2", kind="release", hold=held.id + 1)
         status, answer, _ = await world.call("/orders", "POST", msgspec.json.encode(over), world.token())
         assert status == 422
