@@ -51,7 +51,7 @@ EVERY_S = 1.0
 REST = 10
 """A large region's document takes seconds to compose: gathering then rests ten times as long."""
 FRESH_S = 0.3
-"""A document this young is served as it is; else a newer one is waited for ..."""
+"""A document finished this little ago is served as it is; else a newer one is waited for ..."""
 PATIENCE_S = 1.0
 """... so long, and then the last one is served, aged."""
 BODY_BYTES = 64 * 1024
