@@ -19,6 +19,7 @@ $(VENV)/run.stamp: requirements/run.txt pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/run.txt
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -e .
+	@$(BIN)/python -m compileall -q src
 	@touch $@
 
 $(VENV)/test.stamp: requirements/test.txt $(VENV)/run.stamp
@@ -35,8 +36,12 @@ $(VENV)/peers.stamp: requirements/peers.txt $(VENV)/run.stamp
 packages:
 	@./tests/debian-packages
 
-# Five workers for two cores, since many tests wait; a file's tests stay together, in the order of tests/conftest.py.
-test: $(VENV)/test.stamp $(VENV)/peers.stamp packages lint
+# Five workers for two cores, since many tests wait; a file's tests stay together, in the order of tests/conftest.py. While
+# mypy has one core, pytest rewrites the files' assertions on the other, once, and keeps them: else each worker does it.
+test: export PYTHONDONTWRITEBYTECODE =
+test: $(VENV)/test.stamp $(VENV)/peers.stamp packages
+	@$(BIN)/python -m pytest --collect-only --quiet --quiet $(if $(ARGS),$(ARGS),tests) > /dev/null 2>&1 & $(MAKE) --no-print-directory lint; \
+	    linted=$$?; wait; exit $$linted
 	@$(BIN)/python -m pytest -m "not soak" -n 5 --dist loadfile --no-loadscope-reorder $(if $(ARGS),$(ARGS),tests)
 
 soak: $(VENV)/test.stamp $(VENV)/peers.stamp packages

@@ -16,6 +16,7 @@ from outcomes import HOUR, MINUTE, as_it_was, guarded, made_up
 from fencepost.incident.replay.ablation import Row
 from fencepost.incident.replay.guards import NONE, PRODUCTION
 from fencepost.incident.replay.options import Options
+from fencepost.incident.replay.outcome import Outcome
 from fencepost.incident.replay.run import replay
 from fencepost.incident.replay.scenario_file import find_scenario
 from fencepost.incident.replay.show.document import document
@@ -23,9 +24,19 @@ from fencepost.incident.replay.show.page import page
 from fencepost.incident.replay.show.png import picture
 from fencepost.incident.replay.show.terminal import terminal_text
 
-RUNS = [("as it was", as_it_was()), ("every guard but the fence", guarded())]
 WORTH = [Row("all", PRODUCTION, False, 0.0, 206.0, 0.0, 1.0), Row("as it was", NONE, True, 333.0, 839.0, 45.0, None)]
-PAGE = page(RUNS, WORTH)
+
+
+@cache
+def runs() -> list[tuple[str, Outcome]]:
+    """Both, once: made when a test first asks, since every worker of the suite loads this file."""
+    return [("as it was", as_it_was()), ("every guard but the fence", guarded())]
+
+
+@cache
+def whole() -> str:
+    """The page of both, with the ablation."""
+    return page(runs(), WORTH)
 
 
 class Elements(HTMLParser):
@@ -61,15 +72,15 @@ class Elements(HTMLParser):
 
 def test_the_page_is_whole_and_asks_for_nothing() -> None:
     """No network, no font: it is shown in a room without either."""
-    read = Elements(PAGE)
+    read = Elements(whole())
     assert not read.wrong
     assert not read.open
     assert not [tag for tag, _ in read.found if tag in ("link", "img", "iframe", "object", "embed")]
     assert not [given for _, given in read.found if {"src", "href"} & set(given)]
-    style = PAGE[PAGE.index("<style>") : PAGE.index("</style>")]
+    style = whole()[whole().index("<style>") : whole().index("</style>")]
     assert "url(" not in style
     assert "@import" not in style
-    assert "default-src &#x27;none&#x27;" in PAGE
+    assert "default-src &#x27;none&#x27;" in whole()
 
 
 def test_words_of_a_scenario_are_text() -> None:
@@ -82,8 +93,8 @@ def test_words_of_a_scenario_are_text() -> None:
 
 def test_it_says_whose_the_calibrated_values_are() -> None:
     """Published, estimate and calibrated by word; each value and each hour has its badge."""
-    assert "Calibrated values are ours, not AWS’s" in PAGE
-    badges = re.findall(r'<span class="kind (\w+)">(\w+)</span>', PAGE)
+    assert "Calibrated values are ours, not AWS’s" in whole()
+    badges = re.findall(r'<span class="kind (\w+)">(\w+)</span>', whole())
     assert all(css == word for css, word in badges)
     scenario = as_it_was().scenario
     told = len(scenario.values) + len(scenario.acts) + len(scenario.events)
@@ -92,36 +103,36 @@ def test_it_says_whose_the_calibrated_values_are() -> None:
 
 def test_what_stands_in_for_a_decider_is_said() -> None:
     """With the letter of the run that it is true of."""
-    assert "<p><b>B</b> velocity: no decider for zones of balancers ships yet;" in PAGE
-    assert 'class="remarks"' not in page(RUNS[:1])
+    assert "<p><b>B</b> velocity: no decider for zones of balancers ships yet;" in whole()
+    assert 'class="remarks"' not in page(runs()[:1])
 
 
 def test_lengths_by_script_are_marked() -> None:
     """October 2025: two phases end by hand at the published hour."""
-    assert PAGE.count("50 min =</span>") == 1
-    assert "1 h 47 min =</span>" in PAGE
+    assert whole().count("50 min =</span>") == 1
+    assert "1 h 47 min =</span>" in whole()
 
 
 def test_the_same_runs_give_the_same_page() -> None:
     """Byte by byte; the CPU time isn't in it."""
-    assert page(RUNS, WORTH) == PAGE
+    assert page(runs(), WORTH) == whole()
 
 
 def test_each_guard_s_worth_is_told_in_the_order_given() -> None:
     """And only if it was asked for."""
-    table = PAGE[PAGE.index('class="ablation"') :]
+    table = whole()[whole().index('class="ablation"') :]
     assert table.index(">all<") < table.index(">as it was<")
     assert "13 h 59 min" in table
-    assert 'class="ablation"' not in page(RUNS[:1])
+    assert 'class="ablation"' not in page(runs()[:1])
 
 
 def test_what_the_script_looks_up_is_in_the_page() -> None:
     """It computes nothing of its own: readings for every chart, run and two minutes."""
-    data = json.loads(PAGE[PAGE.index('id="data">') + 10 : PAGE.index("</script>")])
+    data = json.loads(whole()[whole().index('id="data">') + 10 : whole().index("</script>")])
     steps = data["lasts"] // data["each"] + 1
     assert list(data["charts"]) == ["leases", "queue", "launches", "wait", "capacity"]
-    assert all(len(readings) == steps for runs in data["charts"].values() for readings in runs)
-    assert all(len(runs) == len(RUNS) for runs in data["charts"].values())
+    assert all(len(readings) == steps for each in data["charts"].values() for readings in runs)
+    assert all(len(each) == len(runs()) for each in data["charts"].values())
 
 
 @pytest.mark.parametrize(
@@ -166,8 +177,8 @@ def test_a_chart_in_which_nothing_happens_is_named_and_not_drawn() -> None:
     assert "Nothing happens to, and so not drawn: hosts without a lease, lease manager&#x27;s queue" in text or (
         "Nothing happens to, and so not drawn: hosts without a lease, lease manager's queue" in text
     )
-    assert len(re.findall(r'id="chart-\w+"', PAGE)) == 5
-    assert "Nothing happens to" not in PAGE
+    assert len(re.findall(r'id="chart-\w+"', whole())) == 5
+    assert "Nothing happens to" not in whole()
 
 
 @pytest.mark.parametrize("begins", ["00:10", "09:05", "23:50"])
@@ -203,7 +214,7 @@ def tab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[chromium.Tab]:
 def file(tmp_path: Path) -> Path:
     """The page as a file."""
     path = tmp_path / "replay.html"
-    path.write_text(PAGE)
+    path.write_text(whole())
     return path
 
 
@@ -238,7 +249,7 @@ def test_charts_are_drawn_with_and_without_script(tab: chromium.Tab, file: Path,
     for chart in drawn:
         left, top, width, height = chart["box"]
         assert (chart["width"], chart["height"]) > (600, 60)
-        assert len(chart["lines"]) == len(RUNS)
+        assert len(chart["lines"]) == len(runs())
         for line in chart["lines"]:
             assert len(line) >= 2
             assert all(left <= x <= left + width and top <= y <= top + height for x, y in line)
