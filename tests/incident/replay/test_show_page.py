@@ -131,7 +131,7 @@ def test_what_the_script_looks_up_is_in_the_page() -> None:
     data = json.loads(whole()[whole().index('id="data">') + 10 : whole().index("</script>")])
     steps = data["lasts"] // data["each"] + 1
     assert list(data["charts"]) == ["leases", "queue", "launches", "wait", "capacity"]
-    assert all(len(readings) == steps for each in data["charts"].values() for readings in runs)
+    assert all(len(readings) == steps for each in data["charts"].values() for readings in each)
     assert all(len(each) == len(runs()) for each in data["charts"].values())
 
 
