@@ -31,7 +31,8 @@ def folder(tmp_path: Path) -> Path:
 def denied(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     """A command by somebody without rights."""
     before = WITHOUT_RIGHTS if os.getuid() == 0 else []
-    environ = {name: value for name, value in os.environ.items() if not name.startswith(("FENCEPOST_", "XDG_RUN"))}
+    environ = {name: value for name, value in os.environ.items() if not name.startswith("FENCEPOST_")}
+    environ["XDG_RUNTIME_DIR"] = str(folder)  # else a sample that somebody runs on this machine has the owner
     command = [*before, str(FENCEPOST), *words]
     return subprocess.run(
         command, cwd=folder, env=environ, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
