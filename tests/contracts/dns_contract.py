@@ -103,14 +103,15 @@ class DnsContract:
         "hand",
         [
             standing("exact.example.test", 2, "192.0.2.1"),
-            standing("exact.example.test", 1, "192.0.2.1", "192.0.2.7"),
+            Live("exact.example.test", standing("x", 1, "192.0.2.1").marker, ("192.0.2.1", "192.0.2.7"), (), 30),
+            Live("exact.example.test", standing("x", 1, "192.0.2.1").marker, ("192.0.2.7",), (), 30),
             standing("exact.example.test", 1, "192.0.2.1", "2001:db8::7"),
             Live("exact.example.test", standing("x", 1, "192.0.2.1").marker),
             Live("exact.example.test", None, ("192.0.2.1",), (), 30),
             Live("exact.example.test"),
             Live("exact.example.test", Foreign("", ((b"mine",),)), ("192.0.2.1",), (), 30),
         ],
-        ids=["marker", "address-added", "family-added", "emptied", "marker-gone", "all-gone", "foreign"],
+        ids=["marker", "address-added", "address-moved", "family-too", "emptied", "marker-gone", "all-gone", "foreign"],
     )
     def test_exact(self, stage: Stage, hand: Live) -> None:
         """What another changed since the read, in marker or addresses, refuses the write (RFC 2136 section 2.4.2)."""
@@ -269,9 +270,10 @@ class DnsContract:
             ((b"\x00\xff\xc3\xa9",),),
             ((b"heritage=other",), (b"second",)),
             (marker(1, content(["192.0.2.1"], 30)).encode(), (b"added by hand",)),
+            ((*marker(1, content(["192.0.2.1"], 30)).encode(), b"added by hand"),),
             tuple(sorted((marker(1, NOTHING).encode(), marker(2, NOTHING, owner="us-2").encode()))),
         ],
-        ids=["300-bytes", "quotes", "empty", "bytes", "two", "two-one-ours", "two-markers"],
+        ids=["300-bytes", "quotes", "empty", "bytes", "two", "two-one-ours", "ours-and-more", "two-markers"],
     )
     def test_foreign_marker(self, stage: Stage, raw: tuple[tuple[bytes, ...], ...]) -> None:
         """What isn't exactly one marker comes back byte for byte and is required so (DNSControl #2854, lego #1351)."""

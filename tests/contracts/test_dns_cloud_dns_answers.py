@@ -138,9 +138,16 @@ def test_rate_exceeded_loses_and_doubles_nothing(direct: CloudStage) -> None:
     """external-dns #1293, octodns #96: each sixth call is "Rate Limit Exceeded"; later all is done once."""
 
     async def act() -> None:
-        port, calls = direct.port(), iter(range(1, 10_000))
+        port, calls, turned_away = direct.port(), iter(range(1, 10_000)), list[str]()
         refused = (403, error(403, "rateLimitExceeded", "Rate Limit Exceeded"))
-        direct.fake.disturb = lambda _method, _path: refused if next(calls) % 6 == 0 else None
+
+        def disturb(method: str, _path: str) -> Answer | None:
+            if next(calls) % 6:
+                return None
+            turned_away.append(method)
+            return refused
+
+        direct.fake.disturb = disturb
         wanted = {f"r{at}.example.test": standing(f"r{at}.example.test", 1, "192.0.2.1") for at in range(20)}
         for _ in range(100):
             try:
@@ -148,9 +155,11 @@ def test_rate_exceeded_loses_and_doubles_nothing(direct: CloudStage) -> None:
                 todo = [live for name, live in wanted.items() if port.live(name) != live]
                 if not todo:
                     break
-                await port.commit((change(port.live(todo[0].name), 1, "192.0.2.1"),))
+                assert await port.commit((change(port.live(todo[0].name), 1, "192.0.2.1"),))
+                assert port.live(todo[0].name) == todo[0], "what is said to be done stands"
             except Unavailable:
                 continue
+        assert "POST" in turned_away
         written = [each["name"] for made in direct.fake.changes for each in made["additions"] if each["type"] == "A"]
         assert sorted(written) == sorted(f"{name}." for name in wanted)
 

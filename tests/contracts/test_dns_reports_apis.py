@@ -17,6 +17,7 @@ from route53_stage import Route53Stage, server, simple
 from route53_stage import stage as route53_stage
 
 from fencepost.adapters import dns_cloud_dns
+from fencepost.adapters.dns_route53.names import owner_of
 from fencepost.core.fence import Marker
 from fencepost.dev.route53 import Fault
 
@@ -49,11 +50,11 @@ class OnRoute53:
 
     def take(self, name: str, kind: str) -> None:
         """Another writer takes a record set away."""
-        self.stage.by_hand.change([each for each in self.stage.by_hand.at(f"{name}.") if each["Type"] == kind], [])
+        self.stage.by_hand.change([each for each in self.stage.by_hand.at(owner_of(name)) if each["Type"] == kind], [])
 
     def values(self, name: str, kind: str) -> list[str]:
         """The records of a type that stand at a name."""
-        found = [each for each in self.stage.by_hand.at(f"{name}.") if each["Type"] == kind]
+        found = [each for each in self.stage.by_hand.at(owner_of(name)) if each["Type"] == kind]
         return [one["Value"] for each in found for one in each["ResourceRecords"]]
 
 
@@ -230,8 +231,12 @@ def test_external_dns_264_3028_a_wildcard_at_an_api_converges(api: Api, tmp_path
             await world.publish({name: ["192.0.2.1"]})
             assert stands(await world.settle(), name, ["192.0.2.1"], 1)
             before = api.writes()
-            assert stands(await world.settle(), name, ["192.0.2.1"], 1)
+            hands = await world.settle()
+            assert stands(hands, name, ["192.0.2.1"], 1)
             assert api.writes() == before
+            api.take(name, "A")
+            await world.run(hands, lambda: hands.dns.live(name).empty or api.writes() > before)
+            await world.run(hands, lambda: api.values(name, "A") == ["192.0.2.1"])
 
     api.stage.run(act)
 

@@ -174,11 +174,12 @@ def batches(rows: list[Row], standing_now: dict[str, Live], settings: EnactorSet
         left = left[len(commit.batch) :]
 
 
+@pytest.mark.parametrize("count_each", [1, 10], ids=["characters", "records"])
 @pytest.mark.parametrize("again", [False, True], ids=["first", "change"])
-def test_thirty_thousand_endpoints_take_hardly_more_batches_than_they_must(again: bool) -> None:
+def test_thirty_thousand_endpoints_take_hardly_more_batches_than_they_must(again: bool, count_each: int) -> None:
     """1,000 records and 32,000 characters a batch (DNSControl #1114, #908): within a tenth of the least."""
-    mirror, stood = Mirror(DOMAIN, OWNER), content([f"198.51.100.{n}" for n in range(10)], 30)
-    value = content([f"203.0.113.{n}" for n in range(100, 110)], 30)
+    mirror, stood = Mirror(DOMAIN, OWNER), content([f"198.51.100.{n}" for n in range(count_each)], 30)
+    value = content([f"203.0.113.{n}" for n in range(100, 100 + count_each)], 30)
     rows = [Row.of(f"n{n:05}.example.test", Generation(0, 2), value, families="4") for n in range(30_000)]
     rows = [structs.replace(row, store="ab12", nonce="n") for row in rows]
     lives = {row.name: Live(row.name, marker(1, stood), stood.a, (), 30) for row in rows} if again else {}

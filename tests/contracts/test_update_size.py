@@ -1,6 +1,6 @@
 """Batches are cut by bytes before they are packed: the bound must hold for whatever is packed."""
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from fencepost.adapters.dns_update import pack_update
@@ -14,6 +14,7 @@ SERVICES = st.sampled_from(("", "", "_http._tcp", "_xmpp-client._sctp"))
 ADDRESSES = st.dictionaries(
     st.one_of(st.ip_addresses(v=4).map(str), st.ip_addresses(v=6).map(str)), st.integers(1, 255), max_size=60
 )
+ONE = {"192.0.2.1": 1}
 HOLDS = st.none() | st.just(Hold("repair", 1_790_000_000, 1_790_003_600))
 
 
@@ -27,8 +28,22 @@ def live(name: str, weights: dict[str, int], hold: Hold | None, service: str, *,
     return Live(name, marker, shown.a, shown.aaaa, 30, (), beside, hosts_of(shown))
 
 
+def changes_before() -> tuple[Change, ...]:
+    """So many that what follows lies past the 16 KiB in which a name can be pointed at (RFC 1035 section 4.1.4)."""
+    names = [f"e{at}.{'.'.join(['y' * 50] * 4)}.example.test" for at in range(80)]
+    value = content(["192.0.2.1"], 30)
+    marker = Marker.of("eu-1", "ab12", Generation(0, 1), value, None, 1)
+    return tuple(Change(name, Live(name), marker, value, "4") for name in names)
+
+
+BEFORE = changes_before()
+
+
 @settings(max_examples=150, deadline=None)
 @given(ADDRESSES, ADDRESSES, HOLDS, HOLDS, st.booleans(), st.booleans(), st.integers(1, 50), SERVICES, SERVICES)
+@example({f"192.0.2.{n}": 1 for n in range(60)}, ONE, None, None, False, True, 1, "", "")
+@example({f"2001:db8::{n:x}": 1 for n in range(60)}, ONE, None, None, False, True, 1, "", "")
+@example({f"2001:db8::{n:x}": n + 1 for n in range(60)}, ONE, None, None, True, True, 1, "", "")
 def test_the_size_an_enactor_reckons_with_is_never_below_what_is_sent(
     old: dict[str, int],
     new: dict[str, int],
@@ -45,5 +60,6 @@ def test_the_size_an_enactor_reckons_with_is_never_below_what_is_sent(
     value = content(new, 30, asked, 8080)
     marker = Marker.of("eu-1", "ab12", Generation(1_790_000_001, 999_999), value, will, 1)
     change = Change(name, live(name, old, was, service, emptied=emptied, marked=marked), marker, value, "4")
-    header = len(pack_update(1, "example.test", ()))
-    assert len(pack_update(1, "example.test", (change,))) - header <= wire_size(change)
+    for before in ((), BEFORE):
+        least = len(pack_update(1, "example.test", before))
+        assert len(pack_update(1, "example.test", (*before, change))) - least <= wire_size(change)

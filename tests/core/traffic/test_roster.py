@@ -1,5 +1,6 @@
 """Joining and leaving: lists that err, stop halfway or are older; new targets; a lost store."""
 
+import pytest
 from msgspec.structs import replace
 from pool_world import DEAD, DEFAULT, SECOND_DEAD, PoolWorld, addresses, kill, member, row, warm
 
@@ -56,15 +57,20 @@ def test_a_source_that_says_nothing_removes_nobody() -> None:
     assert row(world).source_error == ""
 
 
-def test_a_source_that_errs_halfway_removes_nobody() -> None:
-    """external-dns #2858, #3997: half a list and an error; those listed may join, none may leave."""
+@pytest.mark.parametrize(
+    ("complete", "error"),
+    [(False, "connection reset"), (True, "connection reset"), (False, "")],
+    ids=["half and an error", "an error alone", "half alone"],
+)
+def test_a_source_that_errs_halfway_removes_nobody(complete: bool, error: str) -> None:
+    """external-dns #2858, #3997: half a list, or an error; those listed may join, none may leave."""
     world = warm(6)
     half = (*addresses(3), Target("10.0.9.9", "a"))
-    world.listing = Listing(half, 2, complete=False, error="connection reset")
+    world.listing = Listing(half, 2, complete=complete, error=error)
     world.run(5)
     assert world.count_in(State.IN) == 6
     assert member(world, "10.0.9.9").state is State.PENDING
-    assert row(world).source_error == "connection reset"
+    assert row(world).source_error == error
 
 
 def test_absence_from_an_equal_or_older_list_is_not_removal() -> None:
