@@ -263,10 +263,10 @@ class LoadBalancers:
 
 def asked_for(move: Move) -> str:
     """How a target left that wasn't found dead: "out by ..." wherever somebody asked for it."""
+    if move.rule is Rule.OPERATOR and move.cause.startswith("host "):
+        return f"out by a drain of its host: {move.cause}"
     if move.rule is Rule.OPERATOR:
-        return (
-            f"out by a drain of its host: {move.cause}" if move.cause.startswith("host ") else "out by a person's drain"
-        )
+        return f"out: {move.cause}" if move.cause.endswith(" there was terminated") else "out by a person's drain"
     if move.rule is Rule.LISTING:
         return "out by its list: not in it any more, or what ran there has ended"
     return f"out ({move.rule}: {move.cause})" if move.cause else f"out ({move.rule})"

@@ -9,7 +9,7 @@ from fencepost.core.capacity import attempts
 from fencepost.core.capacity.rows import HostRow
 from fencepost.core.instant import SECOND
 from fencepost.core.traffic.launched import FleetRows, by_hosts
-from fencepost.core.traffic.membership import Member, Override, OverrideKind, State, Target
+from fencepost.core.traffic.membership import Member, Override, OverrideKind, Rule, State, Target
 
 
 def test_a_listed_address_serves_from_the_start_but_not_while_its_host_has_lapsed() -> None:
@@ -87,21 +87,59 @@ def test_a_drained_hosts_listed_address_leaves_dns_once_its_successor_serves_and
     assert row(world).tokens >= tokens, "it cost nothing"
 
 
-def test_it_comes_back_when_something_is_placed_there_again() -> None:
-    """The drain is over, and the address is the owner's word: its probes decide once more."""
+def test_it_comes_back_when_something_is_placed_there_again_and_no_sooner() -> None:
+    """A resume seconds after the move once put it back while what answered there was being stopped: dead, and kept."""
     world = listed_pool()
     host = drain(world, "web-0", 20)
     world.run(60)
     world.hosts[host.host] = structs.replace(attempts.left(host, ("web-0.1",)), word="")
+    world.run(10)
+    left = listed(world, "10.1.0.1")
+    assert (left.state, left.healthy, left.cause) == (State.DRAINED, True, "nothing is placed there")
     world.alive = lambda key, _: key != "10.1.0.1"
-    world.run(60)
     tokens = row(world).tokens
-    assert listed(world, "10.1.0.1").state is State.OUT, "nothing runs there, and that took nothing from the budget"
-    assert tokens == 2 * 6 * 10**6 // 6 or tokens > 0
+    world.run(60)
+    assert listed(world, "10.1.0.1").state is State.DRAINED
+    assert row(world).tokens >= tokens, "it cost nothing"
     world.alive = lambda *_: True
     world.launch("web-9", 0)
     world.run(120)
     assert listed(world, "10.1.0.1").state is State.IN
+
+
+def test_what_is_terminated_at_listed_addresses_leaves_dns_at_once_and_for_free() -> None:
+    """Left to its probes half a pool that a person ended looks dead: fail open puts it back, and callers get it."""
+    world = listed_pool()
+    ended = ("web-0", "web-1", "web-2")
+    for name in ended:
+        world.instances[name] = attempts.ending(world.instances[name])
+    world.run(1)
+    left = [listed(world, f"10.1.0.{n + 1}") for n in range(3)]
+    assert [each.state for each in left] == [State.DRAINED] * 3
+    assert left[0].cause == "web-0 there was terminated"
+    world.alive = lambda key, _: key not in {each.key for each in left}
+    for name in ended:
+        before = world.instances[name]
+        world.hosts[before.host] = attempts.left(world.hosts[before.host], (before.id,))
+        world.instances[name] = attempts.ended(before, world.now)
+    world.run(120)
+    for name in ended:
+        del world.instances[name]
+    world.run(120)
+    assert [listed(world, each.key).cause for each in left] == ["nothing is placed there"] * 3
+    assert world.count_in(State.IN) == 3
+    assert not row(world).panic
+    assert {each.rule for each in row(world).moves[-3:]} == {Rule.OPERATOR}, "it cost nothing"
+
+
+def test_the_last_that_is_terminated_stays() -> None:
+    """An empty answer is worse than a dead one."""
+    world = listed_pool()
+    for name, each in world.instances.items():
+        world.instances[name] = attempts.ending(each)
+    world.run(10)
+    assert world.count_in(State.IN) == 1
+    assert world.count_in(State.DRAINED) == 5
 
 
 @pytest.mark.parametrize("successor", ["never ready", "sick"])

@@ -15,8 +15,8 @@ is let in: later versions take nothing away) and it has passed its probes. How i
 - An address that the file lists too is served from the start and then by its probes, as any that is listed: that is the
   owner's word, and a pool need not be empty until its first instances are ready. But it must not serve while the hosts
   that have it to give have lapsed. And where a person drains its host, it leaves as a moved instance does: once the
-  next attempt serves, before the one there is stopped, and free of the budget. It stays out while nothing is placed
-  there and the host is drained.
+  next attempt serves, before the one there is stopped, and free of the budget. One that is terminated there leaves at
+  once. Either way it stays out until something is placed there: what still answers is being stopped.
 - Rows that are missing say nothing: a fleet's store that was wiped, or isn't read, takes nobody out.
 
 Awkward truth: a lapsed host's instance that a limit keeps goes on being answered, and does harm if its copy is harmful.
@@ -31,7 +31,7 @@ from msgspec import Struct, structs
 from fencepost.core.capacity.messages import Instance
 from fencepost.core.capacity.network_state import missing
 from fencepost.core.capacity.rows import HostRow, InstanceRow, NetworkRow
-from fencepost.core.traffic.membership import SERVING, Member, Membership, State, Target
+from fencepost.core.traffic.membership import SERVING, Member, Membership, OverrideKind, State, Target
 
 _LEASE_OF, _LAPSED, _GONE = "the lease of host ", " has lapsed", " is gone, as a person said"
 """Of causes; `why_dead` knows them again."""
@@ -107,6 +107,7 @@ def by_hosts(listed: Sequence[Target], rows: FleetRows, row: Membership | None =
     gone: dict[str, str] = {}
     moved: dict[str, str] = {}
     present = {each.address for each in rows.instances.values() if each.state == "placed"} if row is not None else set()
+    ending = {each.address: each.instance for each in rows.instances.values() if each.state == "ending"}
     for name in sorted(rows.hosts):
         host = rows.hosts[name]
         for address in host.addresses:
@@ -114,27 +115,30 @@ def by_hosts(listed: Sequence[Target], rows: FleetRows, row: Membership | None =
                 why = forsaken(host, rows.life)
                 gone[address] = why if why and gone.get(address, why) else ""
                 if row is not None and address not in present:
-                    moved[address] = moved.get(address) or vacated(address, host, rows, row)
+                    moved[address] = moved.get(address) or vacated(address, host, rows, row, ending.get(address, ""))
     return tuple(_marked(target, gone.get(target.key, ""), moved.get(target.key, "")) for target in listed)
 
 
-def vacated(address: str, host: HostRow, rows: FleetRows, row: Membership) -> str:
-    """Why a listed address, where nothing is placed, leaves with what a drain of its host moved away; "" if it doesn't.
+def vacated(address: str, host: HostRow, rows: FleetRows, row: Membership, ending: str) -> str:
+    """Why a listed address, where nothing is placed, leaves with what a person took from there; "" if it doesn't.
 
-    Not before each attempt there has a successor that serves. Afterwards until something is placed there, or the drain
-    ends and what it moved has been stopped.
+    At once where the instance there is ``ending`` ("" for none), which is a person's act. With a drain of the host not
+    before each attempt there has a successor that serves. Afterwards until something is placed there.
     """
     here = [each for each in host.set.instances if each.address == address]
     members = {member.key: member for member in row.members}
     member = members.get(address)
     if member is None:
         return ""
+    if ending:
+        return f"{ending} there was terminated"
     follows = [successor(each, rows, members) for each in here]
     if here and all(follows):
         return f"host {host.host} is drained; {' and '.join(follows)} instead"
-    if member.state is State.DRAINED and member.forced is None and (here or host.word == "drain"):
-        return f"host {host.host} is drained, and nothing is placed there"
-    return ""
+    if member.state is not State.DRAINED or member.forced is OverrideKind.DRAIN:
+        return ""
+    drained = f"host {host.host} is drained, and nothing"
+    return f"{drained if host.word == 'drain' else 'nothing'} is placed there"
 
 
 def successor(moved: Instance, rows: FleetRows, members: Mapping[str, Member]) -> str:
