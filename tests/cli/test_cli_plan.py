@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
-from fencepost.cli import plan_markdown
+from fencepost.cli import plan_later, plan_markdown
 from fencepost.cli.plan import lines
 from fencepost.cli.plan_changes import changing, kept_because, unseen
 from fencepost.cli.plan_document import document
@@ -185,3 +185,35 @@ def test_a_lapsed_hosts_target_is_not_called_dead_in_a_plan() -> None:
     lapsed = Member("127.0.1.1", "a", State.KEPT, rule=Rule.MAX_OUT, cause="the lease of host h1 has lapsed")
     assert kept_because(lapsed) == "lapsed for a moment, kept: max_out"
     assert kept_because(structs.replace(lapsed, cause="connection refused")).startswith("dead for ")
+
+
+def test_targets_that_serve_only_once_ready_are_a_change_in_every_form() -> None:
+    """It said "nothing would change" in a pull request, and 45 s after `enact` DNS went from 3 to 5 addresses."""
+    pool = REGION.pools[0]
+    new, gone = structs.replace(pool.targets[0], address="127.0.1.9", line=77), pool.targets[5]
+    region = structs.replace(REGION, pools=(structs.replace(pool, targets=(*pool.targets[:5], new)), *REGION.pools[1:]))
+    stand = tuple(Member(each.address, "a", State.IN, 1) for each in pool.targets[:5])
+    old = Membership(pool.name, members=(*stand, Member(gone.address, "c", State.OUT)))
+    now = structs.replace(old, members=(*stand, Member(new.address, "a", State.PENDING, cause="waits for 3 checks")))
+    five = content(SIX.a[:5], 5)
+    preview = found((), {API: live(API, five), WWW: live(WWW, five)}, {}, has_store=True)
+    preview = structs.replace(preview, region=region, before={pool.name: old}, after={pool.name: now}, plan=None)
+    head = "no record changes at once; 1 new target would serve once ready, 1 target would leave the list"
+    text = "\n".join(lines(preview))
+    assert head in text
+    assert "nothing would change" not in text
+    assert text.count("?  127.0.1.9") == text.count(f"-  {gone.address}") == 2, "once for each endpoint"
+    assert "fencepost reload" in text
+    said = "\n".join(plan_markdown.lines(preview))
+    assert said.startswith(f"### demo: {head}\n")
+    assert f"| `127.0.1.9` | `{pool.name}` | a | serves once ready: waits for 3 checks; then starts at 10 % |" in said
+    assert f"| `{gone.address}` | `{pool.name}` | c | leaves the list at once; it isn't in service |" in said
+    assert [(each["change"], each["address"]) for each in document(preview)["later"]] == [
+        ("add", "127.0.1.9"),
+        ("remove", gone.address),
+    ]
+    assert document(preview)["changes"] == []
+    assert plan_later.changes_something(preview), "--exit-code goes by it"
+    loaded = structs.replace(preview, loaded=Loaded(region, 2, 1))
+    assert not plan_later.changes_something(loaded), "once it is loaded, the file changes nothing more"
+    assert "nothing would change" in "\n".join(lines(loaded))

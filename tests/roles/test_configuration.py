@@ -4,6 +4,7 @@ import asyncio
 from pathlib import Path
 
 from fencepost import assembly
+from fencepost.roles import configuration
 from fencepost.roles.status.rejected import OnDisk, put_rejected, rejected
 from fencepost.settings import load
 from fencepost.settings.initial import INITIAL
@@ -42,3 +43,23 @@ def test_the_file_is_judged_anew_when_it_was_written(tmp_path: Path) -> None:
     assert asyncio.run(good())
     path.write_text(INITIAL.replace("probe", "prob"))
     assert not asyncio.run(good())
+
+
+def test_whoever_loads_a_configuration_the_history_says_who_and_what(tmp_path: Path) -> None:
+    """`enact` and `up` left no line where the file they loaded changed no endpoint; only `reload` did."""
+    path = tmp_path / "region.toml"
+    path.write_text(INITIAL)
+    region = load(str(path), {})
+    path.write_text(INITIAL.replace('"192.0.2.10"', '"192.0.2.10", "192.0.2.99"', 1))
+    more = load(str(path), {})
+
+    async def act() -> list[tuple[str, str, str, str]]:
+        store = assembly.open_store(region, create=True)
+        try:
+            for each in (region, more, more):
+                await configuration.put(store, each, by="ada")
+            return [(row.kind, row.on, row.by, row.text) for row in await store.history()]
+        finally:
+            await store.close()
+
+    assert asyncio.run(act()) == [("operator", region.name, "ada", "reload: revision 2, 1 target new")]

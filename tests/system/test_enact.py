@@ -156,6 +156,22 @@ def test_formats(region: RunningRegion) -> None:
     assert found["cost"] == {"writes": 2, "calls": 1, "fewest_healthy": 5}
 
 
+def test_a_new_target_is_a_change_though_it_serves_only_once_ready(region: RunningRegion) -> None:
+    """It said "nothing would change", exit 0, and the load that `enact` made stood nowhere in the history."""
+    edit(region, 'c = ["127.0.3.1", "127.0.3.2"]', 'c = ["127.0.3.1", "127.0.3.2", "127.0.3.9"]')
+    said = region.fencepost("plan", "--format", "markdown", "--exit-code", ok=(1,))
+    assert said.startswith("### enact: no record changes at once; 1 new target would serve once ready\n")
+    assert "| `127.0.3.9` | `web` | c | serves once ready: " in said
+    found = json.loads(region.fencepost("plan", "--json"))
+    assert [(each["address"], each["endpoints"]) for each in found["later"]] == [("127.0.3.9", [API, WWW])]
+    save(region)
+    done = region.fencepost("enact", "p.json", "--yes")
+    assert "is loaded; no record changes at once; 1 new target would serve once ready" in done
+    told = region.fencepost("history", "--only", "operator", "--json").splitlines()
+    assert sum("1 target new" in line for line in told) == 1
+    assert region.fencepost("plan", "--exit-code").count("127.0.3.9") == 2, "loaded, it only waits"
+
+
 def test_what_was_saved_is_done_and_nothing_else(region: RunningRegion) -> None:
     """The file is loaded, the plan published as it was shown, and the planner finds nothing to add.
 

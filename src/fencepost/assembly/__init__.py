@@ -94,16 +94,17 @@ def planner_main(region: Region) -> Main:
     return main
 
 
-def load_configuration(region: Region) -> None:
+def load_configuration(region: Region, by: str = "") -> None:
     """Make the file the running configuration, as a start by hand does; without a store yet, the planner will.
 
+    ``by`` is who started it, for the history.
     Raises a ``PortError``.
     """
 
     async def put() -> None:
         store = open_store(region, create=True)
         try:
-            await configuration.put(store, region)
+            await configuration.put(store, region, by=by)
         finally:
             await store.close()
 

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import msgspec
 from msgspec import structs
 
-from fencepost.cli import saved_plan
+from fencepost.cli import plan_later, saved_plan
 from fencepost.cli.flags import Config, Json, Timeout, Yes, agree, duration
 from fencepost.cli.holds import planner_word
 from fencepost.cli.loaded import pools_in
@@ -109,7 +109,7 @@ async def take_up(talk: Talk, found: Preview) -> None:
     if found.inputs is None or found.loaded is None:
         raise AssertionError("a plan was compared without its store")
     await refuse_fixed(talk, found.region, changes(found.loaded.region, found.region))
-    put = configuration.put(talk.store, found.region, confirmed=bool(found.refusals), seen=found.inputs)
+    put = configuration.put(talk.store, found.region, confirmed=bool(found.refusals), seen=found.inputs, by=talk.by)
     await talk.within(put, "the store")
     for pool, row in found.after.items():
         if row != found.before.get(pool):
@@ -176,7 +176,9 @@ async def tell(talk: Talk, file: str, plan: Plan) -> None:
 def said(found: Preview, done: Outcome | None, rows: tuple[Row, ...]) -> str:
     """What was done, in words."""
     if done is None:
-        return f"{shown(Path(found.region.path))} is loaded; no endpoint changes by it"
+        soon = plan_later.counts(plan_later.later(found))
+        changes_ = f"no record changes at once; {soon}" if soon else "no endpoint changes by it"
+        return f"{shown(Path(found.region.path))} is loaded; {changes_}"
     by = f"plan {done.plan.number}" if done.ours else "the region's own planner, which was first with the very same"
     if not rows:
         return f"done by {by}; no endpoint changes"

@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
-from fencepost.cli import plan_cost, plan_holds, plan_markdown, saved_plan
+from fencepost.cli import plan_cost, plan_holds, plan_later, plan_markdown, saved_plan
 from fencepost.cli.check import counted
 from fencepost.cli.flags import Config, Json, Timeout, duration
 from fencepost.cli.layout import table
@@ -43,7 +43,7 @@ def plan(
     format_
         text; markdown, for a pull request; or json, for programs.
     exit_code
-        Exit with 1 if something would change.
+        Exit with 1 if something would change, at once or as soon as new targets are ready.
     """
     as_json = json or format_ == "json"
 
@@ -54,7 +54,7 @@ def plan(
             note(f"saved as {save}; to do exactly this and nothing else:  fencepost enact {save}")
         text = plan_markdown.lines(found) if format_ == "markdown" else lines(found, asking=save is not None)
         say(json_text.dumps(document(found)) if as_json else "\n".join(text))
-        return 1 if exit_code and changing(found) else 0
+        return 1 if exit_code and plan_later.changes_something(found) else 0
 
     return talk_about(region_of(config), duration(timeout, "--timeout"), work)
 
@@ -77,28 +77,34 @@ def lines(found: Preview, *, asking: bool = False) -> list[str]:
         )
         said += [styled(f"a start would be refused: {why}", "yellow") for why in ([] if ran else taken(region))]
     said += [styled(f"a reload would be refused without --yes: {why}", "yellow") for why in found.refusals]
-    if not rows:
-        said.append("nothing would change" + (" while what people placed stands" if found.held else ""))
-    else:
-        number = found.plan.number if found.plan else 0
-        said.append(f"plan {number} would change {len(rows)} of {counted(len(region.endpoints), 'endpoint')}")
+    nothing = not plan_later.changes_something(found)
+    said.append(plan_later.headline(found) + (" while what people placed stands" if nothing and found.held else ""))
     changed = {row.name: row for row in rows}
     listed = {each.name for each in region.endpoints}
     for name in sorted({*found.lives, *changed}):
         if name in found.left_alone:
             said.append(f" {name}   left alone: {found.left_alone[name]}{adoptable(found, name)}")
         elif name in changed:
-            said += endpoint_lines(found, changed[name])
+            said += [*endpoint_lines(found, changed[name]), *soon(found, name)]
         elif name not in listed:
             said.append(plan_holds.orphan_line(found, name))
         elif name in found.held:
             said += [plan_holds.held_line(found, name), *table(plan_holds.following(found, name), "   ")]
+            said += soon(found, name, waiting=True)
         else:
             marker = marker_of(found.lives[name])
-            said.append(f" {name}   " + (f"gen {marker.generation}, no change" if marker else "not published yet"))
-            said += table(kept_lines(found, name), "   ")
-    end = closing(found, rows)
-    return said + (end[:1] if asking else end) + plan_holds.closing(found)
+            of_it = any(name in each.endpoints for each in plan_later.later(found))
+            change = "no change at once" if of_it else "no change"
+            said.append(f" {name}   " + (f"gen {marker.generation}, {change}" if marker else "not published yet"))
+            said += [*table(kept_lines(found, name), "   "), *soon(found, name)]
+    if rows:
+        said.append(plan_cost.line(found))
+    return said + ([] if asking else closing(found)) + plan_holds.closing(found)
+
+
+def soon(found: Preview, name: str, *, waiting: bool = False) -> list[str]:
+    """An endpoint's targets that come or go by the file without a record showing it at once."""
+    return table(plan_later.rows_of(found, name, waiting=waiting), "   ")
 
 
 def place(region: Region) -> str:
@@ -126,13 +132,13 @@ def taken(region: Region) -> list[str]:
     return [f"{what}: {why}; write another port" for what, why in found if why]
 
 
-def closing(found: Preview, rows: tuple[Row, ...]) -> list[str]:
-    """How much is written, and how to have it done."""
-    if not rows:
+def closing(found: Preview) -> list[str]:
+    """How to have it done."""
+    if not plan_later.changes_something(found):
         return []
-    said = [plan_cost.line(found)]
     if found.loaded is None:
-        return [*said, "To do it:  fencepost up"]
+        return ["To do it:  fencepost up"]
+    said = []
     if found.loaded.region != found.region:
         said.append("To take the file up, and let the planner go on from there:  fencepost reload")
     else:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from fencepost.cli import plan_cost, plan_holds
+from fencepost.cli import plan_cost, plan_holds, plan_later
 from fencepost.cli.plan_changes import came, changing, kept_lines, went
 from fencepost.cli.preview import Preview, marker_of
 from fencepost.core.store import Row
@@ -20,6 +20,7 @@ def document(found: Preview) -> dict[str, Any]:
         "plan": found.plan.number if found.plan and rows else None,
         "refused_without_yes": list(found.refusals),
         "changes": [change(found, row) for row in rows],
+        "later": plan_later.document(found),
         "left_alone": [{"name": name, "why": why} for name, why in sorted(found.left_alone.items())],
         "orphans": sorted(set(found.lives) - listed),
         "held": plan_holds.document(found),

@@ -4,8 +4,7 @@ A table of the endpoints, then each address that comes, goes or is kept in a ``d
 that begin with +, - and !.
 """
 
-from fencepost.cli import plan_cost
-from fencepost.cli.check import counted
+from fencepost.cli import plan_cost, plan_later
 from fencepost.cli.plan_changes import came, changing, kept_lines, unseen, went
 from fencepost.cli.preview import Preview, marker_of
 from fencepost.core.orders import plain
@@ -16,22 +15,41 @@ from fencepost.core.zone import Live
 def lines(found: Preview) -> list[str]:
     """The preview as Markdown."""
     rows, region = changing(found), found.region
-    of = counted(len(region.endpoints), "endpoint")
-    head = (
-        f"plan {found.plan.number} would change {len(rows)} of {of}" if rows and found.plan else "nothing would change"
-    )
-    said = [f"### {region.name}: {head}", "", f"`{', '.join(region.dns.domains)}` · nothing is done by this", ""]
+    said = [
+        f"### {region.name}: {plan_later.headline(found)}",
+        "",
+        f"`{', '.join(region.dns.domains)}` · nothing is done by this",
+        "",
+    ]
     said += [f"> **a reload would be refused without `--yes`**: {inline(why)}\n" for why in found.refusals]
     if rows:
         said += ["| Endpoint | Generation | A | AAAA | + | - |", "| --- | --- | --- | --- | --- | --- |"]
         said += [table_row(found, row) for row in rows]
         said += ["", "```diff", *(line for row in rows for line in diff(found, row)), "```", "", plan_cost.line(found)]
+    said += soon(found)
     if found.held:
         said += ["", "Held by a person, and left so: " + ", ".join(f"`{name}`" for name in sorted(found.held))]
     said += ["", *(f"- `{name}` is left alone: {inline(why)}" for name, why in sorted(found.left_alone.items()))]
     while said and not said[-1]:
         said.pop()
     return said
+
+
+def soon(found: Preview) -> list[str]:
+    """The targets that come or go by the file without a record showing it at once, as a table of their own."""
+    targets = plan_later.later(found)
+    if not targets:
+        return []
+    cells = [
+        [f"`{each.address}`", f"`{each.pool}`", each.zone, plan_later.words(each), ", ".join(each.endpoints), each.line]
+        for each in targets
+    ]
+    head = [
+        "",
+        "| Target | Pool | Zone | What becomes of it | Endpoints | Line |",
+        "| --- | --- | --- | --- | --- | --- |",
+    ]
+    return head + [f"| {' | '.join(inline(cell) for cell in row)} |" for row in cells]
 
 
 def table_row(found: Preview, row: Row) -> str:

@@ -22,7 +22,7 @@ from fencepost.roles import configuration
 from fencepost.roles.status.rejected import put_rejected
 from fencepost.settings import Region, SettingsError, closing
 from fencepost.settings import load as load_file
-from fencepost.settings.changes import Changes, changes, too_much
+from fencepost.settings.changes import Changes, changes, summary, too_much
 
 
 class Outcome(Struct, frozen=True):
@@ -100,9 +100,8 @@ async def take_up(talk: Talk, region: Region, *, yes: bool) -> Outcome:
             where=shown(Path(region.path)),
             hint="if you mean it:  fencepost reload --yes",
         )
-    now = await talk.within(configuration.put(talk.store, region, confirmed=yes, seen=inputs), "the store")
-    if not changed.nothing:
-        await talk.tell_history(region.name, f"reload: revision {now.revision}, {summary(changed)}", "")
+    put = configuration.put(talk.store, region, confirmed=yes, seen=inputs, by=talk.by)
+    now = await talk.within(put, "the store")
     gone = [each.name for each in changed.orphans]
     rows = [rows[0] for name in gone if (rows := await talk.within(talk.store.rows_of(name), "the store"))]
     return Outcome(now.revision, now.loaded_at, changed, frozenset(row.name for row in rows if row.withdrawn))
@@ -154,21 +153,6 @@ def by_signal(region: Region) -> str:
     except PortError as error:
         text.append(f"refused: {error}{f'; {error.hint}' if error.hint else ''}")
     return " ".join(text)
-
-
-def summary(changed: Changes) -> str:
-    """What differs, counted."""
-    new = sum(change.before is None for change in changed.targets)
-    left = len(changed.removed)
-    parts = (
-        (new, "target", "new"),
-        (left, "target", "gone"),
-        (len(changed.targets) - new - left, "target", "changed"),
-        (len(changed.endpoints), "endpoint", "changed"),
-        (len(changed.settings), "setting", "changed"),
-    )
-    said = [f"{count} {noun}{'s' if count != 1 else ''} {how}" for count, noun, how in parts if count]
-    return ", ".join(said) or "nothing differs"
 
 
 def words(outcome: Outcome) -> list[str]:

@@ -14,11 +14,13 @@ from pathlib import Path
 import msgspec
 
 from fencepost.core.instant import SECOND, Instant
-from fencepost.ports import Inputs, Misconfigured, PortError, Refused, StorePort
+from fencepost.ports import HistoryRow, Inputs, Misconfigured, PortError, Refused, StorePort
 from fencepost.roles.bodies import read_body
+from fencepost.roles.history import note
 from fencepost.roles.status.rejected import clear_rejected
 from fencepost.roles.whole_file import replace_whole
 from fencepost.settings import Region
+from fencepost.settings.changes import changes, summary
 
 log = logging.getLogger(__name__)
 
@@ -94,8 +96,12 @@ def _replaced(body: bytes) -> tuple[Loaded | None, int]:
     return running, running.revision if running else 0
 
 
-async def put(store: StorePort, region: Region, *, confirmed: bool = False, seen: Inputs | None = None) -> Loaded:
+async def put(
+    store: StorePort, region: Region, *, confirmed: bool = False, seen: Inputs | None = None, by: str = ""
+) -> Loaded:
     """Make ``region`` the running configuration, unless it is already; no other text of the file is refused then.
+
+    The history has a line of it, whichever command it was: ``by`` whom, and what differs from what ran before.
 
     ``seen`` is what it was judged against: raises ``Refused`` if another was loaded since. Without it, a load that was
     overtaken starts over.
@@ -108,9 +114,19 @@ async def put(store: StorePort, region: Region, *, confirmed: bool = False, seen
             return running
         loaded = Loaded(region, revision + 1, time.time_ns(), confirmed)
         if await store.put_config(encode(loaded), over):
+            await _tell(store, running, loaded, by)
             return loaded
         if seen is not None:
             return _overtaken(region, (await store.inputs()).config)
+
+
+async def _tell(store: StorePort, running: Loaded | None, loaded: Loaded, by: str) -> None:
+    """Write who loaded what over what ran; a first load replaced nothing, and moved lines mean nothing else."""
+    changed = changes(running.region, loaded.region) if running is not None else None
+    if changed is None or changed.nothing:
+        return
+    text = f"reload: revision {loaded.revision}, {summary(changed)}"
+    await note(store, [HistoryRow("operator", loaded.region.name, by, text, time.time_ns())])
 
 
 def _overtaken(region: Region, body: bytes) -> Loaded:

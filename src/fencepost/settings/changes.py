@@ -122,6 +122,21 @@ def changes(old: Region, new: Region) -> Changes:
     return Changes(_targets(old, new), _endpoints(old, new), _settings(old, new))
 
 
+def summary(changed: Changes) -> str:
+    """What differs, counted."""
+    new = sum(change.before is None for change in changed.targets)
+    left = len(changed.removed)
+    parts = (
+        (new, "target", "new"),
+        (left, "target", "gone"),
+        (len(changed.targets) - new - left, "target", "changed"),
+        (len(changed.endpoints), "endpoint", "changed"),
+        (len(changed.settings), "setting", "changed"),
+    )
+    said = [f"{count} {noun}{'s' if count != 1 else ''} {how}" for count, noun, how in parts if count]
+    return ", ".join(said) or "nothing differs"
+
+
 def too_much(old: Region, new: Region, in_service: Mapping[str, frozenset[str]] | None = None) -> tuple[str, ...]:
     """Say why a reload from `old` to `new` must be asked for with ``--yes``; empty if it need not.
 
