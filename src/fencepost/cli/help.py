@@ -162,7 +162,7 @@ EXAMPLES = {
         ("incident show aws-2025-10-19 --json", "as a document, fencepost.incident/1"),
     ),
     "incident record": (
-        ("incident record --last 6h --out incidents", "what this region's history says went wrong"),
+        ("incident record --last 6h --out incidents", "what this region's history says went wrong, in a folder"),
         ("incident record --replay --out october.json", "of the replay of October 2025"),
         ("incident record --replay --guards production --dns-outage 2h37m", "of what ships, the same outage forced"),
     ),

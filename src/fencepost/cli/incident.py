@@ -77,7 +77,8 @@ def record(
     last
         How far back in the history.
     out
-        The file to write, or a folder: then ID.json in it. A file that is there is never overwritten.
+        The file to write, whose name ends in .json; any other name is a folder, made if need be, and ID.json is
+        written in it. A file that is there is never overwritten.
     """
     if replaying.replay:
         return _kept(_of_replay(scenario, replaying), out, json)
@@ -134,11 +135,17 @@ def _kept(made: "Record", out: Path | None, json: bool) -> int:
     from fencepost.incident.record.record import document, text
 
     if out is not None:
-        path = out / f"{made.id}.json" if out.is_dir() else out
+        is_file = out.suffix == ".json" and not out.is_dir()
+        path = out if is_file else out / f"{made.id}.json"
         try:
+            if not is_file:
+                out.mkdir(parents=True, exist_ok=True)
             with path.open("x", encoding="utf-8") as file:
                 file.write(text(made))
-        except FileExistsError:
+        except FileExistsError as error:
+            if error.filename == str(out) and not is_file:
+                what, hint = "is a file and no folder", "name a folder, or a file that ends in .json"
+                raise Refused(what, where=str(out), hint=hint) from None
             hint = "name another: what people wrote into a record isn't overwritten"
             raise Refused("is there already", where=str(path), hint=hint) from None
         except (OSError, ValueError) as error:

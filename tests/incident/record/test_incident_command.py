@@ -57,6 +57,21 @@ def test_a_region_that_is_down_is_recorded_from_its_history(tmp_path: Path) -> N
     assert f"  {OCTOBER}" in shown.stdout
 
 
+def test_a_folder_that_is_not_there_yet_is_made(tmp_path: Path) -> None:
+    """It wrote a file called "incidents", which `incident list` then silently lacked."""
+    region_with_history(tmp_path)
+    done = call("incident", "record", "--last", "2h", "--out", "incidents", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    (path,) = (tmp_path / "incidents").iterdir()
+    assert path.suffix == ".json"
+    listed = call("incident", "list", "--tag", "journal", "--json", cwd=tmp_path)
+    assert [each["id"] for each in json.loads(listed.stdout)["incidents"]] == [path.stem]
+    (tmp_path / "notes.txt").write_text("mine")
+    refused = call("incident", "record", "--last", "2h", "--out", "notes.txt", cwd=tmp_path)
+    assert (refused.returncode, "is a file and no folder" in refused.stderr) == (1, True)
+    assert (tmp_path / "notes.txt").read_text() == "mine"
+
+
 def test_a_related_record_is_one_line_with_all_its_reasons() -> None:
     """One record was listed three times: as named, by its cause, and by a component."""
     shown = call("incident", "show", OCTOBER)
