@@ -3,17 +3,19 @@
 from html.parser import HTMLParser
 
 from msgspec import structs
-from status_examples import API, NOW, POOL, facts, stored
+from status_examples import API, NOW, POOL, facts, region, stored
 
+from fencepost.core.capacity.rows import CalibrationRow, CheckpointRow, ShardRow
 from fencepost.core.instant import SECOND
 from fencepost.core.traffic.membership import OverrideKind
 from fencepost.ports import Unavailable
 from fencepost.roles.overrides import StoredOverride
 from fencepost.roles.status.compose import compose
-from fencepost.roles.status.facts import Facts
+from fencepost.roles.status.facts import Facts, FleetFacts
 from fencepost.roles.status.metrics import exposition
-from fencepost.roles.status.page import page
+from fencepost.roles.status.page import POLICY, STYLE, hash_of, page
 from fencepost.roles.status.promise_watch import Broken
+from fencepost.settings.schema import Fleet, Secret
 
 VOID = {"meta", "br"}
 
@@ -25,25 +27,48 @@ class Outline(HTMLParser):
         super().__init__()
         self.open: list[str] = []
         self.text: list[str] = []
+        self.columns: list[str] = []
+        self.labels: list[str | None] = []
+        self.rows: list[tuple[list[str], list[str | None]]] = []
 
-    def handle_starttag(self, tag: str, _attrs: list[tuple[str, str | None]]) -> None:
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         if tag not in VOID:
             self.open.append(tag)
+        if tag == "thead":
+            self.columns = []
+        if tag == "td":
+            self.labels.append(dict(attrs).get("data-label"))
+        assert "style" not in dict(attrs), "the policy allows no style but the page's own"
 
     def handle_endtag(self, tag: str) -> None:
         assert self.open.pop() == tag
+        if tag == "tr" and self.labels:
+            self.rows.append((self.columns, self.labels))
+            self.labels = []
 
     def handle_data(self, data: str) -> None:
         if self.open[-1:] not in (["style"], ["script"]):
             self.text.append(data)
+        if self.open[-1:] == ["th"]:
+            self.columns.append(data)
 
 
-def read(example: Facts) -> str:
+def parsed(example: Facts) -> Outline:
     outline = Outline()
     outline.feed(page(compose(example)))
     outline.close()
     assert outline.open == []
-    return " ".join(outline.text)
+    return outline
+
+
+def read(example: Facts) -> str:
+    return " ".join(parsed(example).text)
+
+
+def with_fleet(told: FleetFacts | None) -> Facts:
+    """The example with a fleet of one shard, of which its manager told this."""
+    fleet = structs.replace(region(), fleet=Fleet(1, 10 * SECOND, Secret(file="k"), "none"))
+    return facts(region=fleet, store=stored(fleet=told))
 
 
 def test_the_page_shows_what_the_document_says() -> None:
@@ -63,6 +88,42 @@ def test_the_page_shows_what_the_document_says() -> None:
     ):
         assert words in text, words
     assert text.index("working") < text.index("kept-by-max-out") < text.index(API) < text.index("never_empty")
+
+
+COUNTS = {"hosts": 300, "held": 290, "suspect": 4, "lapsed": 10, "room": 7, "waiting": 0, "ready": 20}
+
+
+def told(opened: str = "1", **more: int) -> FleetFacts:
+    """What a manager said a second ago."""
+    row = CheckpointRow("1", "m", NOW - SECOND, (), (), (), COUNTS | more)
+    calibrated = CalibrationRow("hosts", 128, 5, 9, 20_000.0, NOW - 180 * SECOND)
+    return FleetFacts("1", {1: ShardRow(1, 1, "m", 3, open=opened)}, {1: row}, calibrated)
+
+
+def test_every_cell_names_its_column_for_screens_too_narrow_for_columns() -> None:
+    """At 390 px the columns "in DNS" and "out" lay off the edge: something was out, and nothing in sight said what."""
+    rows = parsed(with_fleet(told())).rows
+    assert len({tuple(columns) for columns, _ in rows}) == 5, "endpoints, pools, fleet, roles, promises"
+    for columns, labels in rows:
+        assert labels == [None, *columns[1:]], "the first heads the block"
+    assert "td::before { content: attr(data-label)" in STYLE
+    assert hash_of(STYLE) in POLICY
+
+
+def test_the_fleet_has_a_section_where_there_is_one() -> None:
+    """Hosts by their leases and what runs on them stood in the document, and nowhere on the page."""
+    assert "Fleet" not in read(facts())
+    text = " ".join(read(with_fleet(told())).split())
+    assert "Fleet: host leases and instances" in text
+    assert "shard 1 ? 300 286 4 10 7 20 ? 0 ? 1.0 open" in text, "a suspect host counts once; what nobody said is ?"
+    assert "128 hosts may be asked at once, as measured 180 s ago" in text
+
+
+def test_a_fleet_that_stands_still_says_why() -> None:
+    """Nothing is placed, no lease lapses, or nobody knows: each in words, none as a 0."""
+    assert "closed: it waits for " in read(with_fleet(told(opened="")))
+    assert "many fell silent at once, so no lease lapses" in read(with_fleet(told(mass=1)))
+    assert "not known: the store has not been read" in read(with_fleet(None))
 
 
 def test_without_the_store_the_page_says_how_old_the_rest_is() -> None:

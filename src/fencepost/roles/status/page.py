@@ -1,5 +1,8 @@
 """The status document as one HTML page: no scripts or styles from elsewhere, dark or light as the reader's system says.
 
+On a narrow screen a table's rows become blocks, a cell a line with its column's name before it: a table that is wider
+than the screen hides what is out, and says nowhere that it does.
+
 The page is made here, whole, from the document; a dozen lines of script fetch it anew every two seconds and swap its
 body, and say so when no answer comes. Without script the browser reloads it. So it also serves as a file.
 """
@@ -10,7 +13,15 @@ from hashlib import sha256
 from html import escape
 from typing import Any
 
-from fencepost.roles.status.document import EndpointStatus, PoolStatus, Problem, RoleStatus, Status
+from fencepost.roles.status.document import (
+    EndpointStatus,
+    FleetStatus,
+    PoolStatus,
+    Problem,
+    RoleStatus,
+    ShardStatus,
+    Status,
+)
 
 STYLE = """
 :root { color-scheme: light dark; --ink: #1b1f24; --dim: #5b6570; --paper: #fbfbf9; --line: #d9dcd6; --card: #fff;
@@ -33,6 +44,18 @@ ul { list-style: none; padding: 0; margin: 0; display: grid; gap: .6rem }
 li { border: 1px solid var(--line); border-left: .35rem solid var(--working); border-radius: .4rem;
   padding: .6rem .9rem; background: var(--card) } li.person { border-left-color: var(--attention) }
 #late { position: sticky; top: 0; background: var(--attention); color: var(--paper); padding: .4rem 1.2rem }
+time, .mono span { white-space: nowrap } .note { margin: .5rem 0 0 }
+@media (max-width: 45rem) {
+  main { padding: .8rem } thead { display: none } table, tbody { display: block }
+  tbody tr { display: grid; grid-template-columns: repeat(auto-fill, minmax(10.5rem, 1fr)); padding: .6rem 0 .7rem }
+  tbody tr:first-child { border-top: 0 }
+  td, td.n { grid-column: 1 / -1; position: relative; padding: .08rem .9rem .08rem 6.9rem; text-align: left;
+    min-width: 0; overflow-wrap: anywhere } td:empty { display: none }
+  td.n, td.half { grid-column: auto; padding-right: .2rem } td.n { white-space: nowrap; font-size: .95rem }
+  td::before { content: attr(data-label); position: absolute; left: .9rem; font: .75rem/2 system-ui, sans-serif;
+    color: var(--dim) }
+  td.head { grid-column: 1 / -1; padding: 0 .9rem .15rem; font-weight: 600 } td.head::before { content: none }
+}
 """
 
 SCRIPT = """
@@ -82,7 +105,7 @@ def page(status: Status) -> str:
 def body(status: Status) -> str:
     """What is swapped when the page refreshes itself."""
     parts = [head(status), problems(status.problems), endpoints(status.endpoints), pools(status.pools)]
-    parts += [roles(status.roles), overrides(status), promises(status)]
+    parts += [fleet(status.fleet), roles(status.roles), overrides(status), promises(status)]
     return f"<main>{''.join(parts)}</main>"
 
 
@@ -92,11 +115,11 @@ def head(status: Status) -> str:
     away = f" · the store doesn't answer; endpoints are read from DNS, {known}"
     source = {"api": "", "store": " · read from the store", "dns": away}
     facts = [f"plan {shown(status.plan)}", f"mode {status.mode}", status.provider, f"fenced {shown(status.fenced)}"]
-    facts += [f"restarts {shown(status.restarts)}", f"as of {status.at}{source[status.source]}"]
+    facts += [f"restarts {shown(status.restarts)}"]
     return (
         f"<header><h1>{escape(status.region)}</h1>"
         f'<span class="verdict {status.verdict}">{ANSWER[status.verdict]}</span></header><p class="dim">'
-        f"{escape(' · '.join(facts))}</p>"
+        f"{escape(' · '.join(facts))} · as of <time>{status.at}</time>{escape(source[status.source])}</p>"
     )
 
 
@@ -104,7 +127,7 @@ def problems(found: Iterable[Problem]) -> str:
     """Problems, those that need a person first."""
     items = [
         f"<li{' class=person' if each.needs_person else ''}><b>{escape(each.on)}</b> {escape(each.what)} "
-        f'<span class="dim">{each.id}{" since " + each.since if each.since else ""}'
+        f'<span class="dim">{each.id}{f" since <time>{each.since}</time>" if each.since else ""}'
         f"{' · a person is needed' if each.needs_person else ''}</span><br><code>{escape(each.try_)}</code></li>"
         for each in sorted(found, key=lambda each: not each.needs_person)
     ]
@@ -126,10 +149,14 @@ def endpoints(found: Iterable[EndpointStatus]) -> str:
         standing: str = each.state or "not published"
         if each.as_planned is False:
             standing += ", not as planned"
+        gone = "<br>".join(escape(f"{out.address} {out.reason} ({out.rule})") for out in each.out)
         rows.append(
-            cells(each.name, standing, each.generation)
-            + f'<td class="mono">{"?" if addresses is None else ", ".join(addresses) or "none"}</td>'
-            + cells("; ".join(f"{gone.address} {gone.reason} ({gone.rule})" for gone in each.out), each.written_by)
+            [
+                *cells(each.name, standing, each.generation),
+                f'<td class="mono">{"?" if addresses is None else ", ".join(addresses) or "none"}</td>',
+                f'<td class="working">{gone}</td>',
+                *cells(each.written_by),
+            ]
         )
     return table("Endpoints", ("name", "state", "#generation", "in DNS", "out", "written by"), rows)
 
@@ -145,12 +172,45 @@ def pools(found: Iterable[PoolStatus]) -> str:
     return table("Pools", (*counted, "#min_in, weight", "#budget, weight", "#of weight", "alarm"), rows)
 
 
+def fleet(found: FleetStatus | None) -> str:
+    """Hosts by their leases, and what runs on them: a row a shard. Nothing without a fleet."""
+    if found is None:
+        return ""
+    rows = [shard(each) for each in found.shards]
+    leases = ("#hosts", "#held", "#suspect", "#lapsed", "#with room")
+    work = ("#ready", "#pending", "#waiting", "#ending", "#told, s ago", "placing")
+    shards = table("Fleet: host leases and instances", ("shard", "manager", *leases, *work), rows)
+    if found.limit is None or found.calibrated_s is None:
+        return shards or '<h2>Fleet</h2><p class="note dim">not known: the store has not been read</p>'
+    asked = f"{found.limit} hosts may be asked at once, as measured {found.calibrated_s:.0f} s ago"
+    return f'{shards}<p class="note dim">{asked}</p>'
+
+
+def shard(each: ShardStatus) -> list[str]:
+    """One shard. A suspect host still holds its lease and is among the held for programs; here each counts once."""
+    held = None if each.held is None else max(0, each.held - (each.suspect or 0))
+    placing = {None: "?", True: "open", False: f"closed: it waits for {each.waits_for}"}[each.placing]
+    if each.mass:
+        placing += "; many fell silent at once, so no lease lapses"
+    well = each.placing is not False and not each.mass
+    return [
+        *cells(f"shard {each.shard}"),
+        f'<td class="half {"ok" if each.state == "up" else "working"}">{shown(each.state)}</td>',
+        *cells(each.hosts, held, each.suspect, each.lapsed, each.room),
+        *cells(each.ready, each.pending, each.waiting, each.ending),
+        *cells(each.told_s),
+        f"<td{'' if well else ' class=working'}>{escape(placing)}</td>",
+    ]
+
+
 def roles(found: Iterable[RoleStatus]) -> str:
     """Processes."""
     rows = [
-        cells(each.name)
-        + f'<td class="{"ok" if each.state == "up" else "working"}">{each.state}</td>'
-        + cells(each.pid, each.restarts, each.seen_s, each.last_error or "")
+        [
+            *cells(each.name),
+            f'<td class="half {"ok" if each.state == "up" else "working"}">{each.state}</td>',
+            *cells(each.pid, each.restarts, each.seen_s, each.last_error or ""),
+        ]
         for each in found
     ]
     return table("Roles", ("name", "state", "#pid", "#restarts", "#seen, s ago", "last error"), rows)
@@ -164,17 +224,23 @@ def overrides(status: Status) -> str:
 
 def promises(status: Status) -> str:
     """The promises, as checked from outside."""
-    words = {True: '<td class="ok">held</td>', False: '<td class="broken">broken</td>', None: "<td>not looked yet</td>"}
+    words = {
+        True: '<td class="half ok">held</td>',
+        False: '<td class="half broken">broken</td>',
+        None: "<td class=half>not looked yet</td>",
+    }
     rows = [
-        cells(name)
-        + ("<td>can't be told</td>" if each.held is None and each.times_unsure else words[each.held])
-        + cells(each.times_checked)
+        [
+            *cells(name),
+            "<td class=half>can't be told</td>" if each.held is None and each.times_unsure else words[each.held],
+            *cells(each.times_checked),
+        ]
         for name, each in status.promises.items()
     ]
     for seen in status.violations:
         told = f'<td class="broken">{escape(seen.on)}: {escape(seen.what)}</td>'
-        rows.append(cells(seen.promise) + told + cells(seen.at))
-    return table("Promises, as a caller of DNS sees them", ("promise", "", "#times checked"), rows)
+        rows.append([*cells(seen.promise), told, *cells(seen.at)])
+    return table("Promises, as a caller of DNS sees them", ("promise", "result", "#times checked"), rows)
 
 
 def shown(value: Any) -> str:
@@ -182,20 +248,34 @@ def shown(value: Any) -> str:
     return "?" if value is None else str(value)
 
 
-def cells(*values: Any) -> str:
+def cells(*values: Any) -> list[str]:
     """Table cells; numbers to the right."""
-    return "".join(
+    return [
         f"<td{' class=n' if isinstance(value, (int, float)) else ''}>{escape(shown(value))}</td>" for value in values
-    )
+    ]
 
 
-def table(title: str, names: Iterable[str], rows: list[str]) -> str:
-    """A table, or nothing if it has no rows. A column whose name begins with # holds numbers."""
+def table(title: str, names: Iterable[str], rows: list[list[str]]) -> str:
+    """A table, or nothing if it has no rows. A column whose name begins with # holds numbers; the first heads its row.
+
+    Each cell carries its column's name, for screens too narrow for columns.
+    """
     if not rows:
         return ""
+    names = tuple(names)
     header = "".join(f'<th class="n">{n[1:]}</th>' if n.startswith("#") else f"<th>{n}</th>" for n in names)
-    lines = "".join(f"<tr>{row}</tr>" for row in rows)
+    lines = "".join(f"<tr>{labelled(names, row)}</tr>" for row in rows)
     return (
         f'<h2>{title}</h2><div class="scroll"><table><thead><tr>{header}</tr></thead>'
         f"<tbody>{lines}</tbody></table></div>"
     )
+
+
+def labelled(names: tuple[str, ...], row: list[str]) -> str:
+    """A row's cells, each with its column's name; an unknown number stands where a number would."""
+    head, *others = zip(names, row, strict=True)
+    marked = ["<td class=head" + head[1].removeprefix("<td")]
+    for name, cell in others:
+        kind = " class=n" if name.startswith("#") and cell.startswith("<td>") else ""
+        marked.append(f'<td data-label="{name.removeprefix("#")}"{kind}{cell.removeprefix("<td")}')
+    return "".join(marked)
