@@ -132,7 +132,9 @@ def test_pending_drained_and_unjudged_targets_say_what_they_wait_for() -> None:
 def test_each_limit_comes_with_its_numbers(rule: Rule, words: str) -> None:
     """A limit is only understood with its two numbers, and the way out."""
     members = (structs.replace(POOL.members[0], rule=rule), *POOL.members[1:])
-    assert words in said("127.0.1.1", with_pool(members=members))
+    text = said("127.0.1.1", with_pool(members=members))
+    assert words in text
+    assert ("or you:" in text) == ("  try  " in text), "what leads to a line has one"
 
 
 def test_a_kept_word_names_its_end() -> None:

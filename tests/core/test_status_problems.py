@@ -34,13 +34,23 @@ def docs() -> Path:
 
 def test_a_dead_target_is_kept_with_its_rule_and_the_way_out() -> None:
     """Each rule that keeps a dead target has a problem of its own, with its numbers and a line to paste."""
-    for rule in (Rule.MIN_IN, Rule.BUCKET, Rule.FREEZE, Rule.FAIL_OPEN, Rule.LAST_OF_FAMILY, Rule.FAILING_NOW):
+    for rule in (Rule.MIN_IN, Rule.BUCKET, Rule.FREEZE, Rule.FAIL_OPEN, Rule.LAST_OF_FAMILY):
         members = (structs.replace(POOL.members[0], rule=rule), *POOL.members[1:])
         status = made(store=stored(pools={"web": structs.replace(POOL, members=members)}))
         found = problems(status)[f"kept-by-{rule.replace('_', '-')}", "127.0.1.1"]
         assert found.try_ == "fencepost drain 127.0.1.1 --for 1h"
         assert found.needs_person == (rule in (Rule.MIN_IN, Rule.LAST_OF_FAMILY))
         assert "127.0.1.1" in status.endpoints[0].kept
+
+
+def test_nobody_is_led_to_drain_what_passes_again() -> None:
+    """A target on its way back was offered `drain --for 1h`: whoever pasted that lost it for an hour."""
+    recovering = structs.replace(POOL.members[0], rule=Rule.FAILING_NOW)
+    unsure = structs.replace(recovering, votes=Votes(0, 1))
+    for member, line in ((recovering, "explain 127.0.1.1"), (unsure, "drain 127.0.1.1 --for 1h")):
+        pool = structs.replace(POOL, members=(member, *POOL.members[1:]))
+        found = problems(made(store=stored(pools={"web": pool})))["kept-by-failing-now", "127.0.1.1"]
+        assert found.try_ == f"fencepost {line}", found.what
 
 
 def test_automation_that_is_off_keeps_a_dead_target_by_its_operators_word() -> None:

@@ -133,11 +133,9 @@ def kept(ground: Ground, member: Member) -> list[Detail]:
     else:
         text = f"{why_kept(member, ground.row, safety, ground.facts.now) or member.rule}; {until}"
     served = ground.endpoint or served_by(ground.facts, ground.pool.name, member)
-    if not served:
+    way = way_out(ground.facts, ground.pool, ground.row, member) if served else None
+    if way is None or way.line.startswith("fencepost explain"):
         return [Detail("limit", text.removesuffix(" or you:").removesuffix(";").removesuffix(","))]
-    way = way_out(ground.facts, ground.pool, ground.row, member)
-    if way.line.startswith("fencepost explain"):
-        return [Detail("limit", text)]
     return [Detail("limit", text), Detail("try", f"{way.line}     ({way.note})" if way.note else way.line)]
 
 

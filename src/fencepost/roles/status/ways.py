@@ -6,6 +6,7 @@ from typing import NamedTuple
 from fencepost.core.traffic.limits import above_min_in
 from fencepost.core.traffic.membership import MICRO, SERVING, Member, Membership, OverrideKind, Rule, State, family
 from fencepost.core.traffic.operator_word import FREEZING
+from fencepost.core.traffic.quorum import LEAST_VOTES
 from fencepost.roles.overrides import StoredOverride
 from fencepost.roles.status.answered import served_by
 from fencepost.roles.status.facts import Facts
@@ -56,7 +57,9 @@ def way_out(facts: Facts, pool: Pool, row: Membership, member: Member) -> Way:
     word = keeper(facts, pool, member)
     if word is not None:
         return Way(f"fencepost resume {scope(word)}")
-    if member.rule is Rule.OPERATOR:
+    passes = member.rule is Rule.FAILING_NOW and member.votes.fresh >= LEAST_VOTES
+    if member.rule is Rule.OPERATOR or passes:
+        # What passes again may well be on its way back: nobody is to be led to take it out for an hour.
         return Way(f"fencepost explain {member.key}")
     rows = facts.store.pools if facts.store else {}
     having = [(each, rows[each.name]) for each in facts.region.pools if each.name in rows]
