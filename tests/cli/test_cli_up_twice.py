@@ -104,6 +104,17 @@ def test_the_same_owner(tmp_path: Path) -> None:
     assert not Path(mine.store.path).exists()
 
 
+def test_the_same_owner_as_the_sample(tmp_path: Path) -> None:
+    """Whoever runs the sample has no file to write another owner in: told how to get one."""
+    theirs = region(tmp_path / "one")
+    (tmp_path / ".fencepost").mkdir()
+    for name in ("demo", "demo-bind"):
+        mine = region(tmp_path / ".fencepost" / name)
+        with starting(theirs), pytest.raises(Misconfigured) as caught:
+            hold_places(mine)
+        assert "fencepost init --sample  gives a region.toml to name another in, or end that one" in caught.value.hint
+
+
 def test_the_same_region_a_moment_before_its_folder_is_held(tmp_path: Path) -> None:
     """Of four started at once two were told to write another owner, into the one file that all four have."""
     mine = region(tmp_path / "one")

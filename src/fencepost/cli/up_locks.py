@@ -29,6 +29,7 @@ from typing import NamedTuple
 from fencepost.assembly.stores import dsn
 from fencepost.ports import Misconfigured
 from fencepost.settings import Region
+from fencepost.settings.lookup import is_sample
 from fencepost.settings.providers import where
 
 NAMES = re.compile(r"fencepost-.+-[0-9a-f]{12}\.lock")
@@ -59,7 +60,7 @@ def hold_places(region: Region) -> tuple[Place, ...]:
     try:
         for domain in region.dns.domains:
             what = f'owner "{region.owner}" is in use for {domain} at {place} already'
-            hint = "no two regions share an owner: write another in [region], or end that one"
+            hint = f"no two regions share an owner: {another(region)}, or end that one"
             held.append(hold_place(region, f"{region.owner}-{digest(f'{place} {domain}')}", what, hint))
         store = str(Path(region.store.path).resolve()) if region.store.kind == "sqlite" else region.store.place
         exact = dsn(region) if region.store.kind == "postgresql" else store
@@ -70,6 +71,13 @@ def hold_places(region: Region) -> tuple[Place, ...]:
         let_go(held)
         raise
     return tuple(held)
+
+
+def another(region: Region) -> str:
+    """How to name another owner. The sample lies among what its runs leave, which `--fresh` forgets: none to edit."""
+    if is_sample(Path(region.path)):
+        return "fencepost init --sample  gives a region.toml to name another in"
+    return "write another in [region]"
 
 
 def digest(text: str) -> str:

@@ -17,9 +17,13 @@ SAMPLE = Path(".fencepost/demo/region.toml")
 
 def start_words(path: Path) -> list[str]:
     """What comes after ``fencepost`` to start the region of a file; the sample needs its stand-ins for targets."""
+    return ["up", *(["--sample"] if is_sample(path) else []), "--config", str(path)]
+
+
+def is_sample(path: Path) -> bool:
+    """Whether a region's file is the built-in sample's, on whatever provider and store, and not somebody's own."""
     kept, folder = SAMPLE.parent.parent.name, path.parent
-    sample = folder.parent.name == kept and folder.name.split("-")[0] == SAMPLE.parent.name
-    return ["up", *(["--sample"] if sample else []), "--config", str(path)]
+    return folder.parent.name == kept and folder.name.split("-")[0] == SAMPLE.parent.name
 
 
 class Found(NamedTuple):
