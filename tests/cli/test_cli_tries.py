@@ -5,9 +5,11 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
+from fencepost.assembly.places import draw_tsig_key
 from fencepost.cli.up_fleet import UpFleet
 from fencepost.cli.up_screen import told
 from fencepost.cli.up_tries import DRAWN_MOST, Tries, answered
+from fencepost.dev.sample import sample_text
 from fencepost.roles.dns_server.weights import ADDRESSES_MAX
 from fencepost.roles.fleet.view import HostSeen, InstanceSeen
 from fencepost.roles.status.compose import compose
@@ -56,6 +58,19 @@ def test_the_lines_stay_as_they_are_while_what_they_name_lives() -> None:
     ]
     other = {**PIDS, "target/127.0.1.2": 97, "enactor/a": 98, "enactor/c": None}
     assert lines(tries, standing(), other) == found, "what others do changes nothing"
+
+
+def test_every_primary_can_be_asked(tmp_path: Path) -> None:
+    """On BIND the panel had no `dig` line; a provider without an address of its own has none."""
+    draw_tsig_key(tmp_path / "tsig.key", "fencepost-demo")
+    asked = "dig @127.0.0.1 -p 5300 +short api.example.test no addresses"
+    for provider, line in (("embedded", asked), ("bind", asked), ("route53-dev", asked)):
+        (tmp_path / "region.toml").write_text(sample_text(provider))
+        sample = load(tmp_path / "region.toml", {})
+        status = structs.replace(standing(), provider=sample.dns.provider)
+        assert lines(Tries(sample), status, PIDS)[1] == line, provider
+    nowhere = structs.replace(REGION, dns=structs.replace(REGION.dns, provider="clouddns", listen=None))
+    assert not any("dig" in each for each in lines(Tries(nowhere), standing(), PIDS))
 
 
 def test_a_dead_pid_is_shown_nowhere_and_its_successor_is_at_once() -> None:

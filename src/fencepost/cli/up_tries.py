@@ -49,7 +49,7 @@ class Tries(Struct):
     def lines(self, status: Status, pids: Mapping[str, int | None], columns: int) -> list[str]:
         """The lines as of now, as rows of a terminal. A command that would be cut isn't offered."""
         self.choose(pids)
-        endpoint, place = self.region.endpoints[0].name, self.region.dns.listen
+        endpoint, place = self.region.endpoints[0].name, self.region.dns.place
         rows = [("TRY, IN ANOTHER TERMINAL", "AND SEE")]
         if place is not None:
             rows.append((f"dig @{place.host} -p {place.port} +short {endpoint}", answered(self.region, status)))
