@@ -118,7 +118,7 @@ def test_a_plan_is_a_pure_function_of_what_was_surveyed(
             assert set(effects[0].plan.spends) == {order.id for order in orders}
 
 
-@pytest.mark.parametrize("wanted", [Wanted(NOTHING, "4"), Wanted(ONE, "46"), Wanted(ONE, "")])
+@pytest.mark.parametrize("wanted", [Wanted(NOTHING, "4"), Wanted(TWO, "46"), Wanted(TWO, "")])
 def test_no_plan_empties_a_family(wanted: Wanted) -> None:
     """never_empty and external-dns #2677: a source that gives nothing for one cycle removes nothing."""
     assert planned(Standing(NAME, live(), row(), wanted))[1] == Wake(SECOND)
