@@ -93,7 +93,9 @@ def changed(old: str, new: str, text: str = AWAY) -> tuple[str, int]:
         ('trouble = "leases-breaking"', 'trouble = "leases-braking"', 'did you mean "leases-breaking"?'),
         ("[[phase]]", "[[fase]]", 'did you mean "phase"?'),
         ("[[act]]", "[act]", ""),
-        ('value = "11:00"', 'value = "24:00"', "no number"),
+        ('value = "11:00"', 'value = "24:00"', 'is no hour like "04:14"'),
+        ('value = "11:00"', 'value = "noon"', 'is no hour like "04:14"'),
+        ('value = "11:00"', 'value = "30s"', 'it is to be an hour like "04:14"'),
         ('zone    = "UTC"', 'zone    = ""', "zone is empty"),
         ('zone    = "UTC"', 'zone    = "<b>"', "what the offset of begins is called"),
         ('zone    = "UTC"', f'zone    = "{"x" * 500}"', "has 500 characters; outputs have room for 20"),
@@ -171,6 +173,32 @@ def test_all_mistakes_of_a_file_are_told_at_once_in_the_order_of_their_lines() -
     lines = [int(each.partition(":")[0]) for each in mistakes(text)]
     assert lines == sorted(lines)
     assert {first, second, third, fourth} <= set(lines)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('title   = "The database away"', "title   = 5"),
+        ("summary = ", "sumary = "),
+        ('words  = "the database answers again"', "words  = 5"),
+        ('words  = "more than 1 %', 'word   = "more than 1 %'),
+    ],
+)
+def test_a_mistake_hides_no_other_in_the_same_table(old: str, new: str) -> None:
+    """An hour "25:99" was told only once the title was mended: a table with a mistake was read no further."""
+    text, _ = changed(old, new)
+    known = set(mistakes(text))
+    for right, wrong, said in (
+        ('value = "11:00"', 'value = "25:99"', 'is no hour like "04:14"'),
+        ('at = "13:00"', 'at = "25:99"', 'is no hour like "04:14"'),
+        ('lasting = "30m"', 'lasting = "30"', "no duration"),
+        ('lasts   = "14h"', 'lasts   = "99d"', "ten minutes to seven days"),
+    ):
+        both, line = changed(right, wrong, text)
+        (more,) = set(mistakes(both)) - known
+        assert more.startswith(f"{line}: ")
+        assert said in more
+        assert known < set(mistakes(both))
 
 
 def test_a_mistake_makes_no_others() -> None:

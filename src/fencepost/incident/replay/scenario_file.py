@@ -107,6 +107,10 @@ def _broken(where: str, text: str, said: str) -> Mistake:
     return Mistake(where, line, clean(words[:1].lower() + words[1:], 120) or "it can't be read")
 
 
+_SOME_CLOCK = Clock("2000-01-01T00:00:00+00:00")
+"""Stands in where it isn't known when a scenario begins: reading goes on, and nothing comes of it."""
+
+
 class _File:
     """One file on its way to a scenario; what is wrong is noted."""
 
@@ -117,14 +121,14 @@ class _File:
         raw, notes = self._raw, self._notes
         self._top()
         head = piece(notes, ("scenario",), raw.get("scenario", {}), RawHead) if "scenario" in raw else None
-        clock = self._clock(head)
+        clock = self._clock()
         sources = self._sources()
         listed = {key: pieces(notes, (key,), raw[key], shape) if key in raw else [] for key, shape in LISTS.items()}
         moments = self._named(("act", "event"))
-        rules = Rules(notes, clock, moments, list(sources))
+        rules = Rules(notes, clock or _SOME_CLOCK, moments, list(sources))
         self._named(("phase",))
         names = self._named(("dependent",))
-        values = self._values(head, clock, rules)
+        values = self._values(clock or _SOME_CLOCK, rules)
         acts: dict[Path, Act] = {
             ("act", at): rules.act(("act", at), each) for at, each in listed["act"] if isinstance(each, RawAct)
         }
@@ -141,10 +145,13 @@ class _File:
             for at, each in listed["dependent"]
             if isinstance(each, RawDependent)
         }
-        lasts = self._lasts(head)
-        self._away(values, acts)
-        if head is not None:
-            senseless(notes, head, lasts, values, Listed({**acts, **events}, phases, dependents))
+        for key, read in listed.items():
+            self._rest(key, {at for at, _ in read}, rules, names)
+        lasts = self._lasts()
+        if clock is not None:
+            self._away(values, acts)
+        everything = Listed({**acts, **events}, phases, dependents)
+        senseless(notes, head, lasts if clock is not None else None, values, everything)
         if head is None or notes.mistakes:
             return None
         given = (head.name, head.title, head.summary, head.cause, head.begins, head.zone, lasts)
@@ -162,24 +169,39 @@ class _File:
         if schema != SCHEMA:
             self._notes.wrong(("schema",), f'schema is {shown(schema)}; this release reads "{SCHEMA}"')
 
-    def _clock(self, head: RawHead | None) -> Clock:
-        if head is not None:
+    def _head(self, key: str) -> str | None:
+        """A text of ``[scenario]``, also of one with mistakes elsewhere: it says how the rest is to be read."""
+        head = self._raw.get("scenario")
+        found = head.get(key) if isinstance(head, dict) else None
+        return found if isinstance(found, str) else None
+
+    def _rest(self, key: str, read: set[int], rules: Rules, names: list[str]) -> None:
+        """What is wrong in pieces that were left out, besides what they were left out for."""
+        raw = self._raw.get(key)
+        for at, each in enumerate(raw if isinstance(raw, list) else []):
+            if at not in read:
+                rules.rest((key, at), each, names)
+
+    def _clock(self) -> Clock | None:
+        begins = self._head("begins")
+        if begins is not None:
             try:
-                return Clock(head.begins)
+                return Clock(begins)
             except ValueError as error:
                 self._notes.wrong(("scenario", "begins"), str(error))
-        return Clock("2000-01-01T00:00:00+00:00")  # reading goes on; nothing comes of it
+        return None
 
-    def _lasts(self, head: RawHead | None) -> int:
-        if head is None:
+    def _lasts(self) -> int:
+        said = self._head("lasts")
+        if said is None:
             return 0
         try:
-            lasts = seconds(head.lasts)
+            lasts = seconds(said)
         except ValueError as error:
             self._notes.wrong(("scenario", "lasts"), str(error))
             return 0
         if not LEAST_S <= lasts <= MOST_S:
-            self._notes.wrong(("scenario", "lasts"), f"lasts is {shown(head.lasts)}; ten minutes to seven days")
+            self._notes.wrong(("scenario", "lasts"), f"lasts is {shown(said)}; ten minutes to seven days")
         return lasts
 
     def _sources(self) -> dict[str, str]:
@@ -206,22 +228,22 @@ class _File:
                 names.append(name)
         return names
 
-    def _values(self, head: RawHead | None, clock: Clock, rules: Rules) -> dict[str, Value]:
+    def _values(self, clock: Clock, rules: Rules) -> dict[str, Value]:
         sections = self._raw.get("values", {})
         if not isinstance(sections, dict):
             self._notes.wrong(("values",), f"values is {shown(sections)}; write sections like [values.workers]")
             return {}
-        wanted = needs(head.cause if head is not None else None)
+        said_cause = self._head("cause")
+        cause = next((each for each in Cause if each.value == said_cause), None)
+        wanted = needs(cause)
         others = {name for own in OWN.values() for name in own} - wanted.keys()
         for name in wanted:
             if name not in sections and "values" in self._raw:
                 self._notes.wrong(("values",), f"there is no [values.{name}]; a shipped scenario has one to begin with")
         found: dict[str, Value] = {}
         for name, keys in sections.items():
-            if name in others and head is None:
-                continue
-            if name not in wanted:
-                of = f"which is of another cause than {head.cause.value}" if head and name in others else ""
+            if name not in wanted and not (name in others and cause is None):
+                of = f"which is of another cause than {cause.value}" if cause and name in others else ""
                 said = f"[values.{clean(name)}] is used by nothing; {of or advice(name, wanted)}"
                 self._notes.wrong(("values", name), said)
             elif not isinstance(keys, dict):
@@ -248,13 +270,14 @@ class _File:
                 continue
             rules.source((*path, key), each.source)
             try:
-                number_, unit = amount(each.value, clock)
+                number_, unit = amount(each.value, clock, wanted[key].unit)
             except ValueError as error:
                 self._notes.wrong((*path, key, "value"), str(error))
                 continue
             wrong = unfit(number_, unit, wanted[key])
             if wrong:
                 self._notes.wrong((*path, key, "value"), f"{key} is {shown(each.value)}, which {wrong}")
+                continue
             found[f"{name}.{key}"] = Value(number_, unit, each.kind, each.source)
         return found
 
@@ -281,11 +304,11 @@ def set_values(scenario: Scenario, changes: dict[str, str]) -> Scenario:
         if key not in values:
             raise Misconfigured(f"no value is called {shown(key)}", where="--set", hint=advice(key, values))
         section, _, name = key.partition(".")
+        need = wanted.get(section, {}).get(name)
         try:
-            found, unit = amount(number(text), clock)
+            found, unit = amount(number(text), clock, need.unit if need is not None else "")
         except ValueError as error:
             raise Misconfigured(str(error), where=f"--set {key}", hint="write it as in the file") from None
-        need = wanted.get(section, {}).get(name)
         wrong = unfit(found, unit, need) if need is not None else ""
         if wrong:
             raise Misconfigured(f"{shown(text)} {wrong}", where=f"--set {key}", hint="replay --values lists all values")

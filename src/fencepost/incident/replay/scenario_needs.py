@@ -103,7 +103,9 @@ def needs(cause: Cause | None) -> dict[str, dict[str, Need]]:
 def unfit(amount: float, unit: str, need: Need) -> str:
     """What is wrong with a number, "" if nothing is."""
     if unit != need.unit:
-        return f"is in {unit or 'plain numbers'}; it is to be in {need.unit or 'plain numbers'}"
+        given = "an hour" if unit == "hour" else f"in {unit or 'plain numbers'}"
+        wanted = 'an hour like "04:14"' if need.unit == "hour" else f"in {need.unit or 'plain numbers'}"
+        return f"is {given}; it is to be {wanted}"
     if amount < need.least:
         return f"is less than {spelt(need.least, unit)}, the least that it can be"
     if amount > need.most:

@@ -1,8 +1,8 @@
 """A scenario's acts, events, phases and dependents from their texts: hours and durations read, every name looked up."""
 
 import re
-from collections.abc import Callable, Sequence
-from typing import TypeVar
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeVar
 
 from fencepost.incident.replay.operators import DEEDS
 from fencepost.incident.replay.quantities import QUANTITIES
@@ -28,9 +28,7 @@ class Rules:
 
     def act(self, path: Path, raw: RawAct) -> Act:
         """An act."""
-        if raw.does and raw.does not in DEEDS:
-            said = f"{shown(raw.does)} is nothing that can be done; {advice(raw.does, DEEDS)}"
-            self._notes.wrong((*path, "does"), said)
+        self._deed((*path, "does"), raw.does)
         self.source(path, raw.source)
         when, reported = self.rule((*path, "when"), raw.when), self._hour((*path, "reported"), raw.reported)
         within = self._within(path, raw)
@@ -55,9 +53,7 @@ class Rules:
         """A dependent; ``names`` of all of them."""
         self.source(path, raw.source)
         for at, name in enumerate(raw.depends_on):
-            if name not in names and name not in PARTS:
-                said = f"{shown(name)} is nothing to depend on; {advice(name, (*PARTS, *names))}"
-                self._notes.wrong((*path, "depends_on", at), said)
+            self._depends((*path, "depends_on", at), name, names)
         down = tuple(
             Down(
                 self.rule((*path, "down", at, "begins"), each.begins),
@@ -66,10 +62,7 @@ class Rules:
             )
             for at, each in enumerate(raw.down)
         )
-        reported = tuple(
-            (self._hour((*path, "reported", at), begins) or 0, self._hour((*path, "reported", at), ends) or 0)
-            for at, (begins, ends) in enumerate(raw.reported)
-        )
+        reported = tuple(self._between((*path, "reported", at), *each) for at, each in enumerate(raw.reported))
         return Dependent(raw.name, raw.title, raw.depends_on, down, reported, raw.kind, raw.source)
 
     def source(self, path: Path, name: str) -> None:
@@ -101,6 +94,33 @@ class Rules:
             only_if=self._watched((*path, "only_if"), raw.only_if),
         )
 
+    def rest(self, path: Path, raw: Any, names: Sequence[str]) -> None:
+        """What is wrong in a piece that was left out for a mistake, so that its hours and names are told with it.
+
+        Each text is read as its key says; what is no text, or under no known key, is what it was left out for.
+        """
+        reads: dict[str, Callable[[Path, str], Any]] = {
+            "at": self._hour, "reported": self._hour, "after": self._seconds, "lasting": self._seconds,
+            "within": self._seconds, "seen": self._watched, "only_if": self._watched, "does": self._deed,
+            "follows": self._moment, "since": self._moment, "begins": self._moment, "ends": self._moment,
+            "trouble": self._moment, "depends_on": lambda at, name: self._depends(at, name, names),
+            "source": lambda _, name: self.source(path, name),
+        }  # fmt: skip
+        for key, value in raw.items() if isinstance(raw, dict) else ():
+            for place, text in texts((*path, key), value) if key in reads else ():
+                reads[key](place, text)
+            for at, each in enumerate(value if isinstance(value, list) else ()):
+                self.rest((*path, key, at), each, names)
+            self.rest((*path, key), value, names)
+
+    def _deed(self, path: Path, name: str) -> None:
+        if name and name not in DEEDS:
+            self._notes.wrong(path, f"{shown(name)} is nothing that can be done; {advice(name, DEEDS)}")
+
+    def _depends(self, path: Path, name: str, names: Sequence[str]) -> None:
+        if name not in names and name not in PARTS:
+            self._notes.wrong(path, f"{shown(name)} is nothing to depend on; {advice(name, (*PARTS, *names))}")
+
     def _watched(self, path: Path, text: str) -> Watched | None:
         if not text:
             return None
@@ -127,7 +147,16 @@ class Rules:
             self._notes.wrong(path, f"{shown(name)} is no act or event; {advice(name, self._moments)}")
 
     def _hour(self, path: Path, text: str) -> Tick | None:
-        return self._read(path, lambda: self._clock.tick(text), 0) if text else None
+        try:
+            return self._clock.tick(text) if text else None
+        except ValueError as error:
+            self._notes.wrong(path, str(error))
+            return None  # nothing is earlier or later than an hour that isn't known
+
+    def _between(self, path: Path, begins: str, ends: str) -> tuple[Tick, Tick]:
+        """An interval; one second where an hour of it is wrong, so that nothing more is said of it."""
+        first, last = self._hour(path, begins), self._hour(path, ends)
+        return (0, 1) if (begins and first is None) or (ends and last is None) else (first or 0, last or 0)
 
     def _seconds(self, path: Path, text: str) -> int:
         return self._read(path, lambda: seconds(text), 0) if text else 0
@@ -138,3 +167,13 @@ class Rules:
         except ValueError as error:
             self._notes.wrong(path, str(error))
             return instead
+
+
+def texts(path: Path, value: Any) -> Iterator[tuple[Path, str]]:
+    """A text, those of a list, or those of a list of pairs, where each is told to stand."""
+    if isinstance(value, str):
+        yield path, value
+    for at, each in enumerate(value if isinstance(value, list) else ()):
+        for part in each if isinstance(each, list) else (each,):
+            if isinstance(part, str):
+                yield (*path, at), part

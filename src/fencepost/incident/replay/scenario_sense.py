@@ -41,11 +41,18 @@ class Listed:
                 yield (*path, "down", at, "ends"), down.ends
 
 
-def senseless(notes: Notes, head: RawHead, lasts_s: int, values: Mapping[str, Value], listed: Listed) -> None:
-    """Note all of it."""
-    _head(notes, head)
+def senseless(
+    notes: Notes, head: RawHead | None, lasts_s: int | None, values: Mapping[str, Value], listed: Listed
+) -> None:
+    """Note all of it. ``head``: None if it has a mistake. ``lasts_s``: 0 if that isn't known, None if it isn't known
+    when the scenario begins: then nothing can be said of any hour.
+    """
+    if head is not None:
+        _head(notes, head)
     _texts(notes, listed)
     _circles(notes, listed)
+    if lasts_s is None:
+        return
     for path, rule in listed.rules():
         if rule.at is not None and lasts_s and rule.at > lasts_s:
             notes.wrong((*path, "at"), f"{name_of(path)} comes after the scenario's end: make [scenario] lasts longer")

@@ -14,6 +14,7 @@ MOST = 1e12
 YEAR_S = 366 * DAY_S
 
 _HOUR = re.compile(r"([01][0-9]|2[0-3]):([0-5][0-9])")
+_LIKE_AN_HOUR = re.compile(r"[0-9]{1,3}:[0-9]{1,3}")
 _RATE = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,4})?) ?/s")
 _NUMBER = re.compile(r"[0-9]{1,12}(?:\.[0-9]{1,9})?")
 
@@ -57,8 +58,8 @@ def number(text: str) -> float | str:
     return float(text) if _NUMBER.fullmatch(text) else text
 
 
-def amount(value: float | str, clock: Clock) -> tuple[float, str]:
-    """A number and its unit from its text. Raises ``ValueError``."""
+def amount(value: float | str, clock: Clock, wanted: str = "") -> tuple[float, str]:
+    """A number and its unit from its text. Raises ``ValueError``, which says what is ``wanted`` where it is an hour."""
     if isinstance(value, float | int):
         if not 0 <= value <= MOST or not math.isfinite(value):
             raise ValueError(f"{shown(value)} is no number from 0 to {MOST:.0e}")
@@ -76,6 +77,8 @@ def amount(value: float | str, clock: Clock) -> tuple[float, str]:
     try:
         found = duration_ns(value) / NS["s"]
     except ValueError:
+        if wanted == "hour" or _LIKE_AN_HOUR.fullmatch(value):
+            raise ValueError(f'{shown(value)} is no hour like "04:14"') from None
         raise ValueError(f'{shown(value)} is no number, duration ("45m"), share ("12%") or rate ("9/s")') from None
     if found > YEAR_S:
         raise ValueError(f"{shown(value)} is longer than a year")
