@@ -16,8 +16,10 @@ NAMES = ("fencepost-prove-1.example.test", "fencepost-prove-1-b.example.test")
 RUN = """
 import sys, time
 from fencepost.cli.prove_folder import RunFolder
-folder = RunFolder(tuple(sys.argv[1:]))
+folder = RunFolder()
 (folder.path / "0").mkdir()
+if sys.argv[1:]:
+    folder.writes_at(tuple(sys.argv[1:]))
 print(folder.path, flush=True)
 time.sleep(600)
 """
@@ -31,26 +33,29 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def running() -> tuple[subprocess.Popen[str], Path]:
-    """A run in a process of its own, and its folder."""
-    process = subprocess.Popen([sys.executable, "-c", RUN, *NAMES], stdout=subprocess.PIPE, text=True)
+DOMAINS = ("example.org", "example.test")
+
+
+def running(*names: str) -> tuple[subprocess.Popen[str], Path]:
+    """A run in a process of its own that writes at these names, and its folder."""
+    process = subprocess.Popen([sys.executable, "-c", RUN, *names], stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     return process, Path(process.stdout.readline().strip())
 
 
 def test_a_killed_run_is_named_and_its_folder_goes(capsys: pytest.CaptureFixture[str]) -> None:
     """kill -9 leaves the folder and perhaps records: the first run afterwards says so, the second says nothing."""
-    (killed, left), (lives, kept) = running(), running()
+    (killed, left), (lives, kept) = running(*NAMES), running(*NAMES)
     try:
         os.kill(killed.pid, signal.SIGKILL)
         killed.wait()
-        prove.name_killed()
+        prove.name_killed(DOMAINS)
         said = capsys.readouterr().err
         assert f"an earlier run (pid {killed.pid}) was killed: records may still stand at {' and '.join(NAMES)}" in said
         assert f"fencepost prove --clean --name {NAMES[0]}" in said
         assert not left.exists()
         assert (kept / "0").is_dir()
-        prove.name_killed()
+        prove.name_killed(DOMAINS)
         assert capsys.readouterr().err == ""
     finally:
         lives.kill()
@@ -60,11 +65,39 @@ def test_a_killed_run_is_named_and_its_folder_goes(capsys: pytest.CaptureFixture
 
 def test_a_run_that_ends_leaves_nothing(temporary: Path) -> None:
     """Its folder goes with it, and nothing is said of it."""
-    folder = RunFolder(NAMES)
+    folder = RunFolder()
+    folder.writes_at(NAMES)
     assert list(clear_dead()) == [], "it lives"
     assert folder.path.is_dir()
     folder.cleanup()
     assert list(temporary.iterdir()) == []
+
+
+def killed(*names: str) -> Path:
+    """The folder of a run that was killed."""
+    process, left = running(*names)
+    process.kill()
+    process.wait()
+    return left
+
+
+def test_a_run_that_was_killed_before_it_wrote_is_not_told_of(capsys: pytest.CaptureFixture[str]) -> None:
+    """A person who wasn't there to say yes was told that records may stand, where nothing was ever written."""
+    left = killed()
+    prove.name_killed(DOMAINS)
+    assert capsys.readouterr().err == ""
+    assert not left.exists()
+
+
+def test_a_killed_run_is_told_where_it_can_be_cleaned(capsys: pytest.CaptureFixture[str]) -> None:
+    """Another region's `prove --clean` refuses the names as in no domain of its own: what it is told of, it forgets."""
+    left = killed(*NAMES)
+    prove.name_killed(("example.org", "test.example"))
+    assert capsys.readouterr().err == ""
+    assert left.exists()
+    prove.name_killed(DOMAINS)
+    assert NAMES[0] in capsys.readouterr().err
+    assert not left.exists()
 
 
 def test_what_is_no_runs_stays(temporary: Path) -> None:
@@ -100,6 +133,6 @@ def test_a_folder_that_is_cleared_before_it_is_locked_is_made_anew(monkeypatch: 
         return path
 
     monkeypatch.setattr(tempfile, "mkdtemp", hasty)
-    folder = RunFolder(NAMES)
+    folder = RunFolder()
     assert str(folder.path) == made[1]
     folder.cleanup()

@@ -182,10 +182,13 @@ def interrupted(folder: Path, how: signal.Signals, hurry: threading.Event) -> tu
     return out, said
 
 
-def test_asks_first(folder: Path, served: Served) -> None:
-    """Nobody is there to say yes: exit 2, what it would do, nothing written."""
-    done = call("prove", "--name", NAME, cwd=folder)
+def test_asks_first(folder: Path, served: Served, tmp_path: Path) -> None:
+    """Nobody is there to say yes: exit 2, what it would do, nothing written, no record of a run under way either."""
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    done = call("prove", "--name", NAME, cwd=folder, TMPDIR=str(temporary))
     assert done.returncode == 2
+    assert list(temporary.iterdir()) == []
     assert "half of them to be refused" in done.stderr
     assert "add --yes" in done.stderr
     assert nothing_left(served)

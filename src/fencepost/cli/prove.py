@@ -10,7 +10,7 @@ import json as json_text
 import secrets
 import signal
 import time
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
@@ -61,7 +61,7 @@ def prove(
         raise Misconfigured("its folder is not there", where=f"--report {report}", hint="make the folder first")
     if report is not None and Path(report).is_dir():
         raise Misconfigured("is a folder", where=f"--report {report}", hint="name a file in it")
-    name_killed()
+    name_killed(region.dns.domains)
     run = Run(region, *scratch(region, name), patience_s=duration(timeout, "--timeout") / SECOND)
     if not clean:
         for line in run.intent():
@@ -70,13 +70,11 @@ def prove(
     return run.told(clean=clean, report=report, as_json=json)
 
 
-def name_killed() -> None:
-    """Clear what killed runs left on this machine, and name the records that they may have left in DNS."""
-    for pid, names in clear_dead():
-        if names:
-            some = " and ".join(names)
-            note(f"an earlier run{f' (pid {pid})' if pid else ''} was killed: records may still stand at {some}")
-            note(f"  remove   fencepost prove --clean --name {names[0]}")
+def name_killed(domains: Sequence[str]) -> None:
+    """Clear what killed runs left on this machine, and name the records that they may have left in these domains."""
+    for pid, names in clear_dead(lambda name: longest_domain(name, domains) is not None):
+        note(f"an earlier run (pid {pid}) was killed: records may still stand at {' and '.join(names)}")
+        note(f"  remove   fencepost prove --clean --name {names[0]}")
 
 
 def scratch(region: Region, name: str | None) -> tuple[str, tuple[str, str]]:
@@ -130,7 +128,7 @@ class Run:
         self.remains: tuple[str, ...] = ()
         self.touched = False
         self.error: PortError | None = None
-        self._folder = RunFolder(names)
+        self._folder: RunFolder | None = None
         self._opened = 0
         self.interrupted = False
 
@@ -199,6 +197,17 @@ class Run:
                 note("           (a least policy for the endpoints alone doesn't allow scratch names)")
 
     async def _work(self, *, clean: bool) -> None:
+        self._folder = folder = RunFolder()
+        try:
+            await self._work_in(folder, clean=clean)
+        except asyncio.CancelledError:  # interrupted while it removed: the next run names what may still stand
+            raise
+        except BaseException:
+            folder.cleanup()
+            raise
+        folder.cleanup()
+
+    async def _work_in(self, folder: RunFolder, *, clean: bool) -> None:
         scene = Scene(self._open, self.names, self._within)
         task = asyncio.current_task()
         assert task is not None  # noqa: S101  it runs in one
@@ -208,8 +217,11 @@ class Run:
         try:
             if not clean:
                 await scene.refuse_used()
+                folder.writes_at(self.names)
                 self.touched = True
                 await self._race(scene)
+            else:
+                folder.writes_at(self.names)
         except PortError as error:
             self.error = error
         except asyncio.CancelledError:
@@ -220,7 +232,6 @@ class Run:
                 doubtful = self.interrupted or isinstance(self.error, Unavailable)
                 self.remains = await proving.clean(scene.reader, self.names, self._within, settle=doubtful)
             await scene.close()
-            self._folder.cleanup()
 
     async def _race(self, scene: Scene) -> None:
         for play in proving.RACES:
@@ -234,6 +245,7 @@ class Run:
         a stale one themselves, before it got to the provider."""
         from fencepost.assembly.providers import import_provider
 
+        assert self._folder is not None  # noqa: S101  it is made before anything is opened
         folder = self._folder.path / str(self._opened)
         folder.mkdir()
         self._opened += 1

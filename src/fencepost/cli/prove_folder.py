@@ -1,8 +1,11 @@
 """Where a run of ``fencepost prove`` keeps its ports' files, and what killed runs left there.
 
 A run that is killed (signal 9, a machine that stops) can take nothing away: neither its folder nor what it wrote in
-DNS. The folder holds a file with the scratch names, locked for as long as the run lives, so the next run knows the dead
-ones: it removes their folders and names what may still stand. The kernel lets go of the lock however a run ends.
+DNS. The folder holds a file that is locked for as long as the run lives, so the next run knows the dead ones: it
+removes their folders and names what may still stand. The kernel lets go of the lock however a run ends.
+
+The scratch names come into that file just before the first write to DNS: what has none there wrote nothing. And a dead
+run's names are told where they can be removed, by a run in a region of their domain; until then its folder stays.
 """
 
 import contextlib
@@ -10,7 +13,7 @@ import fcntl
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 PREFIX = "fencepost-prove-"
@@ -20,9 +23,13 @@ _LOCK = "run"
 class RunFolder:
     """A run's own folder, for as long as it is open."""
 
-    def __init__(self, names: tuple[str, ...]) -> None:
-        """Make it, and say in it which scratch names the run is about. Raises ``OSError``."""
-        self.path, self._lock = _made(names)
+    def __init__(self) -> None:
+        """Make it. Raises ``OSError``."""
+        self.path, self._lock = _made()
+
+    def writes_at(self, names: tuple[str, ...]) -> None:
+        """Say in it at which scratch names records may stand from now on. Raises ``OSError``."""
+        os.write(self._lock, f"{os.getpid()} {' '.join(names)}\n".encode())
 
     def cleanup(self) -> None:
         """Take it away."""
@@ -31,7 +38,7 @@ class RunFolder:
             os.close(self._lock)
 
 
-def _made(names: tuple[str, ...]) -> tuple[Path, int]:
+def _made() -> tuple[Path, int]:
     """A new folder and its lock; another one where it was taken for a dead run's before it was locked."""
     while True:
         path = Path(tempfile.mkdtemp(prefix=PREFIX))
@@ -42,22 +49,24 @@ def _made(names: tuple[str, ...]) -> tuple[Path, int]:
         with contextlib.suppress(BlockingIOError):
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if os.fstat(lock).st_nlink:
-                os.write(lock, f"{os.getpid()} {' '.join(names)}\n".encode())
                 return path, lock
         os.close(lock)
 
 
-def clear_dead() -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Remove what dead runs of this user left; of each its pid and its scratch names, where it came to say them."""
+def clear_dead(ours: Callable[[str], bool] = lambda _: True) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Remove what dead runs of this user left; of each that may have written its pid and its scratch names.
+
+    What is left of one whose names aren't all ``ours`` stays for who can remove them.
+    """
     with contextlib.suppress(OSError):
         for path in sorted(Path(tempfile.gettempdir()).glob(f"{PREFIX}*")):
             with contextlib.suppress(OSError):
                 found = path.lstat()
                 if found.st_uid == os.getuid() and path.is_dir() and not path.is_symlink():
-                    yield from _cleared(path)
+                    yield from _cleared(path, ours)
 
 
-def _cleared(path: Path) -> Iterator[tuple[str, tuple[str, ...]]]:
+def _cleared(path: Path, ours: Callable[[str], bool]) -> Iterator[tuple[str, tuple[str, ...]]]:
     try:
         lock = os.open(path / _LOCK, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
     except FileNotFoundError:
@@ -66,10 +75,13 @@ def _cleared(path: Path) -> Iterator[tuple[str, tuple[str, ...]]]:
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         pid, *names = os.read(lock, 4096).decode(errors="replace").split() or [""]
+        if not all(ours(name) for name in names):
+            return
         shutil.rmtree(path)
     finally:
         os.close(lock)
-    yield pid, tuple(names)
+    if names:
+        yield pid, tuple(names)
 
 
 __all__ = ["PREFIX", "RunFolder", "clear_dead"]
