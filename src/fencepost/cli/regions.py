@@ -2,7 +2,6 @@
 
 import os
 import secrets
-import shutil
 from pathlib import Path
 
 from fencepost.cli.folder import GONE, gone, here, meant, none_here
@@ -133,26 +132,23 @@ def shown(path: Path) -> str:
         return str(path)
 
 
-def place_sample(*, fresh: bool, provider: str = "embedded", store: str = "sqlite") -> Path:
-    """The sample's region.toml in this folder, written on first use; ``fresh`` clears what an earlier run left."""
+def place_sample(*, provider: str = "embedded", store: str = "sqlite") -> Path:
+    """The sample's region.toml in this folder, written on first use, as is what it needs beside it."""
     if here() == GONE:
         raise gone()
     from fencepost.assembly.places import draw_tsig_key, write_secret
 
     folder = here() / SAMPLE_FOLDER.with_name(sample.sample_name(provider, store))
-    if fresh and folder.exists():
-        refuse_if_running(folder)
-        shutil.rmtree(folder)
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / "region.toml"
     if not path.exists():
         path.write_text(sample.sample_text(provider, store))
         sample.write_stand_ins(folder, provider, store)
-        if provider == "bind":
-            draw_tsig_key(folder / "tsig.key", "fencepost-demo")
         if store == "postgresql":
             password = secrets.token_urlsafe(24)
             write_secret(folder / "postgresql.dsn", f"postgresql://fencepost:{password}@127.0.0.1:5304/postgres\n")
+    if provider == "bind":
+        draw_tsig_key(folder / "tsig.key", "fencepost-demo")
     noted = pointer()
     if noted is not None:
         noted.write_text(f"{path}\n")

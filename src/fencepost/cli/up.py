@@ -13,23 +13,23 @@ from typing import Literal, TextIO
 
 from fencepost import __version__
 from fencepost.cli import up_ready, up_said, up_screen
-from fencepost.cli.flags import Config, Json, RunFor, Yes, duration
-from fencepost.cli.folder import here, meant
-from fencepost.cli.regions import SAMPLE_FOLDER, place_sample, shown
-from fencepost.cli.terminal import interactive, say
+from fencepost.cli.flags import Config, Json, RunFor, Yes, author, duration
+from fencepost.cli.regions import shown
+from fencepost.cli.terminal import say
 from fencepost.cli.up_fleet import UpFleet
 from fencepost.cli.up_lines import Steady, Teller, end_quietly
-from fencepost.cli.up_reload import reload_aside
+from fencepost.cli.up_reload import Terminal, reload_aside
+from fencepost.cli.up_sample import choose, nothing
 from fencepost.cli.up_start import Locks, ask_once, hold_all, refuse_clashes
 from fencepost.cli.up_state import read
 from fencepost.cli.up_tries import Tries
 from fencepost.cli.up_versions import be_alone
 from fencepost.dev.sample import fresh_words, read_stand_ins
-from fencepost.ports import HistoryRow, Misconfigured, PortError
+from fencepost.ports import HistoryRow, PortError
 from fencepost.roles.history import Following
 from fencepost.roles.status.document import Status
 from fencepost.roles.status.processes import alive
-from fencepost.settings import Region, load
+from fencepost.settings import Region
 from fencepost.settings.providers import by_api
 
 SampleProvider = Literal["embedded", "bind", "route53-dev"]
@@ -68,19 +68,10 @@ def up(
         The sample on another store, started beside it: postgresql (Debian's postgresql-15).
     """
     last_ns = duration(for_, "--for") if for_ and for_ != "ever" else None
-    found, other = meant(config), (provider, store) != ("embedded", "sqlite")
-    if found is not None and other:
-        hint = "leave out --provider and --store; a region of your own says both in its file"
-        raise Misconfigured("--provider and --store are for the sample", where=shown(found.path), hint=hint)
-    if found is None or (fresh and found.path.absolute() == here() / SAMPLE_FOLDER / "region.toml"):
-        region = load(shown(place_sample(fresh=fresh, provider=provider, store=store)))
-        sample = True
-    elif fresh:
-        hint = "leave out --fresh; a region of your own is kept, and what it has in DNS is taken up again"
-        raise Misconfigured("--fresh is for the sample, and this is no sample", where=shown(found.path), hint=hint)
-    else:
-        region = load(shown(found.path))
-    return Run(region, with_targets=sample, last_ns=last_ns, as_json=json, yes=yes).run()
+    region, is_sample, forget = choose(config, fresh=fresh, provider=provider, store=store)
+    run = Run(region, with_targets=sample or is_sample, last_ns=last_ns, as_json=json, yes=yes)
+    run.forget = forget
+    return run.run()
 
 
 class Run:
@@ -108,17 +99,20 @@ class Run:
         self.locks = Locks()
         self.fleet = UpFleet(region, with_targets=with_targets)
         self.screen = Steady(up_screen.Plain(self.stream))
+        self.terminal = Terminal()
+        self.forget = nothing
 
     def run(self) -> int:
         """Start, show, stop. 1 if a promise was seen broken, it was never ready, or the supervisor ended by itself."""
         refuse_clashes(self.region, self.folder, with_targets=self.with_targets)
         ask_once(self.region, self.folder, yes=self.yes)
         self.folder.mkdir(parents=True, exist_ok=True)
-        if self.region.dns.provider == "embedded":
-            self.assembly.make_tsig_key(self.region)
         # Held from here on, so that of two that start at once the second is told so, here where it can be said.
         self.locks = hold_all(self.region, self.folder)
         try:
+            self.forget()
+            if self.region.dns.provider == "embedded":
+                self.assembly.make_tsig_key(self.region)
             if not by_api(self.region.dns):
                 self.assembly.tsig_key(self.region)
             if not self.store_comes_later():
@@ -160,14 +154,14 @@ class Run:
         """Make the file the running configuration, once the store's server answers."""
         while self.store_comes_later():
             with contextlib.suppress(PortError):
-                await asyncio.to_thread(self.assembly.load_configuration, self.region)
+                await asyncio.to_thread(self.assembly.load_configuration, self.region, author())
                 return
             await asyncio.sleep(0.2)
 
     def load(self) -> None:
         """Make the file the running configuration; a start goes on without a store, and the planner will do it."""
         try:
-            self.assembly.load_configuration(self.region)
+            self.assembly.load_configuration(self.region, author())
         except PortError as error:
             say(f"starting without the store: {error}" + (f"; {error.hint}" if error.hint else ""), self.stream)
 
@@ -290,7 +284,7 @@ class Run:
 
     def hang_up(self) -> None:
         """SIGHUP: a closed terminal ends the run; sent to one without a terminal it means reload."""
-        if interactive():
+        if self.terminal.shown or self.terminal.gone():
             self.stop.set()
         else:
             with contextlib.suppress(ProcessLookupError):

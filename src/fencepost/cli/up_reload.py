@@ -1,10 +1,28 @@
-"""SIGHUP to ``up``: a reload beside the supervisor, which waits for nothing and ends by nothing."""
+"""SIGHUP to ``up``: a terminal's end, or a reload beside the supervisor, which waits for nothing and ends by nothing.
+
+Which of the two can't be asked once the signal is there: a terminal that was hung up answers nothing any more, so that
+isatty(3) takes it for none. Hence what there was is noted at the start.
+"""
 
 import os
 import signal
 from collections.abc import Callable
 
+from fencepost.cli.terminal import interactive
 from fencepost.settings import Region
+
+
+class Terminal:
+    """The terminal that a run was started on, as far as one of its three streams is one."""
+
+    def __init__(self) -> None:
+        self.shown = interactive()
+        """Whether a person looks on: stdout is a terminal."""
+        self._fds = [fd for fd in (0, 1, 2) if os.isatty(fd)]
+
+    def gone(self) -> bool:
+        """Whether there was one, and it was hung up: also where stdout goes to a file or a pipe."""
+        return any(not os.isatty(fd) for fd in self._fds)
 
 
 def reload_aside(region: Region, tell: Callable[[str, str], None]) -> None:
