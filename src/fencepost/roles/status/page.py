@@ -227,12 +227,12 @@ def promises(status: Status) -> str:
     words = {
         True: '<td class="half ok">held</td>',
         False: '<td class="half broken">broken</td>',
-        None: "<td class=half>not looked yet</td>",
+        None: "<td>not looked yet</td>",
     }
     rows = [
         [
             *cells(name),
-            "<td class=half>can't be told</td>" if each.held is None and each.times_unsure else words[each.held],
+            "<td>can't be told</td>" if each.held is None and each.times_unsure else words[each.held],
             *cells(each.times_checked),
         ]
         for name, each in status.promises.items()
