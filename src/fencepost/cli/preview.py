@@ -128,7 +128,7 @@ async def preview(talk: Talk) -> Preview:
     before = {pool: msgspec.json.decode(body, type=Membership) for pool, (_, body) in inputs.membership.items() if body}
     after = dict(before)
     if not same:
-        after |= await passed(dns, would, ReadOnly(store, inputs), inputs)
+        after |= await passed(talk, dns, would, ReadOnly(store, inputs), inputs)
         made = {
             pool: (inputs.membership.get(pool, (0, b""))[0] + 1, msgspec.json.encode(row))
             for pool, row in after.items()
@@ -212,9 +212,29 @@ async def standing_in_dns(talk: Talk) -> Domains:
     return await talk.read_dns()
 
 
-async def passed(dns: Domains, would: Loaded, store: ReadOnly, inputs: Inputs) -> dict[str, Membership]:
-    """Each pool's row as the load balancer's pass over the file's list would leave it."""
-    hands = LoadBalancers("plan", store, dns)
+async def passed(talk: Talk, dns: Domains, would: Loaded, store: ReadOnly, inputs: Inputs) -> dict[str, Membership]:
+    """Each pool's row as the load balancer's pass over the file's list, and the fleet's rows, would leave it.
+
+    Raises a ``PortError`` if those can't be read: without them, what was launched would seem to have left the list.
+    """
+    if not inputs.membership or all(pool.launch is None for pool in would.region.pools):
+        return await balanced(LoadBalancers("plan", store, dns), would, inputs)
+    from fencepost.assembly.stores import fleet_store
+
+    fleet = fleet_store(talk.region)
+    try:
+        hands = LoadBalancers("plan", store, dns, fleet=fleet)
+        assert hands.fleet is not None  # as given  # noqa: S101
+        await talk.within(hands.fleet.read(), "the store")
+        if hands.fleet.problem is not None:
+            raise hands.fleet.problem
+        return await balanced(hands, would, inputs)
+    finally:
+        await fleet.close()
+
+
+async def balanced(hands: LoadBalancers, would: Loaded, inputs: Inputs) -> dict[str, Membership]:
+    """What each pool's pass would write."""
     found = {}
     for pool in would.region.pools:
         version, body = inputs.membership.get(pool.name, (0, b""))

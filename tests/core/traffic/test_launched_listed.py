@@ -130,6 +130,15 @@ def test_what_is_terminated_at_listed_addresses_leaves_dns_at_once_and_for_free(
     assert world.count_in(State.IN) == 3
     assert not row(world).panic
     assert {each.rule for each in row(world).moves[-3:]} == {Rule.OPERATOR}, "it cost nothing"
+    for n in range(3):
+        world.launch(f"web-{n + 6}", n)
+    for _ in range(60):
+        world.run(1)
+        assert world.count_in(State.IN) == 3, "what starts isn't in service"
+    world.alive = lambda *_: True
+    world.run(60)
+    assert world.count_in(State.IN) == 6
+    assert not row(world).panic
 
 
 def test_the_last_that_is_terminated_stays() -> None:

@@ -107,7 +107,9 @@ class Pass(msgspec.Struct):
 def obey(work: Pass) -> None:
     """Drains and keeps. A drain never takes the last address of a family: it waits until another serves.
 
-    A drain of a target's host counts as one of it, once what ran there serves elsewhere. A keep of the target beats it.
+    What a person took from a target's host counts as a drain of the target, once that serves elsewhere or is
+    terminated. A keep of the target beats it. What is placed there again is pending until it passes, as what is new is:
+    in service while it starts, several would look like a sick pool.
     """
     words = work.words
     moved = {key: target.moved for key, target in work.targets.items() if target.moved}
@@ -120,7 +122,7 @@ def obey(work: Pass) -> None:
         return
     families = standing(work.members.values()).families
     for member in work.each():
-        force = words.force(member)
+        force, was = words.force(member), member.forced
         forced = force or words.freeze(member)
         if forced is not member.forced:
             member = work.members[member.key] = replace(member, forced=forced)
@@ -131,7 +133,8 @@ def obey(work: Pass) -> None:
                 cause = None if force else moved[member.key]
                 work.place(member, State.DRAINED, Rule.OPERATOR, cause)
         elif member.state is State.DRAINED:
-            if member.served and work.ready(member):
+            well = was is OverrideKind.DRAIN or member.healthy
+            if member.served and work.ready(member) and well:
                 work.ended[member.key] = None
                 work.place(member, State.IN, Rule.HEALTHY, joined=work.now)
             else:
