@@ -45,7 +45,7 @@ def host_manager_main(region: Region, shard: int, again: Duration | None = None)
         from fencepost.roles.fleet.wire import Wire
 
         fleet, condition = fleet_of(region), Condition()
-        make_fleet_key(fleet.key)
+        make_fleet_key(fleet.key, region.path)
         store, rows = open_store(region), fleet_store(region)
         settings = lease_settings(draw_owner(), shard, fleet.shards, fleet.renew_ns)
         admission = await admission_settings(rows, fleet.renew_ns)

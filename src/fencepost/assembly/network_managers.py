@@ -22,7 +22,7 @@ def network_manager_main(region: Region) -> Callable[[], Coroutine[Any, Any, Non
         hint = "write [fleet] there, on a line of its own"
         raise Misconfigured("this region has no fleet", where=region.path, hint=hint)
     secret = region.fleet.key
-    make_fleet_key(secret)
+    make_fleet_key(secret, region.path)
 
     async def main() -> None:
         import asyncio

@@ -6,6 +6,7 @@ import secrets
 from pathlib import Path
 
 from fencepost.ports import Misconfigured
+from fencepost.roles.whole_file import make_whole
 from fencepost.settings import Region
 from fencepost.settings.schema import Secret
 from fencepost.settings.secret import TsigKey, read_tsig_key
@@ -41,17 +42,18 @@ def make_tsig_key(region: Region) -> None:
 
 
 def draw_tsig_key(path: Path, name: str) -> None:
-    """Draw a key, as tsig-keygen would print it, unless the file is there; only its user may read it (mode 0600)."""
+    """Draw a key, as tsig-keygen would print it, unless the file is there and not empty; only its user may read it.
+
+    Raises ``OSError``.
+    """
     secret = base64.b64encode(secrets.token_bytes(32)).decode()
-    write_secret(path, f'key "{name}" {{\n  algorithm hmac-sha256;\n  secret "{secret}";\n}};\n')
+    write_secret(path, f'key "{name}" {{\n  algorithm hmac-sha256;\n  secret "{secret}";\n}};\n', over_empty=True)
 
 
-def write_secret(path: Path, text: str) -> None:
-    """Write a secret that only its user may read (mode 0600), unless the file is there."""
+def write_secret(path: Path, text: str, *, over_empty: bool = False) -> None:
+    """Write a secret whole that only its user may read (mode 0600), unless the file is there. Raises ``OSError``.
+
+    ``over_empty`` is for places where nobody but fencepost writes: an empty file there counts as missing.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    except FileExistsError:
-        return
-    with os.fdopen(fd, "w") as file:
-        file.write(text)
+    make_whole(path, text.encode(), over_empty=over_empty)

@@ -20,6 +20,7 @@ from fencepost.ports import Misconfigured, PortError, Refused, Unavailable
 from fencepost.settings import SettingsError
 
 REFUSED, USAGE, UNREACHABLE, DEFECT, UNWRITTEN, INTERRUPTED = 1, 2, 3, 70, 74, 130
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 
 
 _FLAG = re.compile(r"  (?:-|[A-Z][A-Z_-]*\b)")
@@ -84,7 +85,7 @@ def judged(words: list[str]) -> int:
     except Exception as error:
         if os.environ.get("FENCEPOST_TRACEBACK"):
             raise
-        if isinstance(error, OSError) and error.filename is not None:
+        if isinstance(error, OSError) and (error.filename is not None or error.errno in NO_ROOM):
             refused = of_file(error)
             document = {"kind": "misconfigured", "what": refused.what, "where": refused.where, "hint": refused.hint}
             return tell(document, words_of(refused), USAGE, as_json=as_json)
@@ -104,16 +105,15 @@ def kind_of(error: PortError) -> str:
 
 def of_file(error: OSError) -> Misconfigured:
     """What the system says of a file of ours, in words: what, which file, what to do."""
-    path = os.fsdecode(error.filename)
-    hint = f"ls -ld {path}"
+    from fencepost.roles.whole_file import why_unwritten
+
+    path = os.fsdecode(error.filename) if error.filename is not None else ""
+    said, hint = why_unwritten(error, path, f"ls -ld {path}")
     if error.errno in (errno.EACCES, errno.EPERM):
         hint = "be the user that the region's files belong to (ls -ln shows whose they are), or take another folder"
-    elif error.errno in (errno.ENOSPC, errno.EDQUOT):
-        hint = f"make room: df -h {os.path.dirname(path) or '.'}"
     elif error.errno == errno.EROFS:
         hint = "that file system is read-only: take another folder"
-    said = error.strerror or type(error).__name__
-    return Misconfigured(said[:1].lower() + said[1:], where=path, hint=hint)
+    return Misconfigured(said, where=path, hint=hint)
 
 
 def run(words: list[str]) -> int:

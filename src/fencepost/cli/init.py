@@ -6,6 +6,7 @@ from pathlib import Path
 from fencepost.cli.flags import Json
 from fencepost.cli.talk import answer
 from fencepost.ports import Misconfigured
+from fencepost.roles.whole_file import make_whole, why_unwritten
 from fencepost.settings.initial import INITIAL
 
 
@@ -22,12 +23,11 @@ def init(*, sample: bool = False, config: str = "region.toml", json: Json = Fals
     path = Path(config)
     text = resources.files("fencepost.dev").joinpath("sample.toml").read_text() if sample else INITIAL
     try:
-        empty = blank(path)
-        if empty:
-            path.write_text(text, encoding="utf-8")
+        made = blank(path) and make_whole(path.resolve(), text.encode(), mode=0o666, over_empty=True)
     except OSError as error:
-        raise Misconfigured(f"can't be written: {error.strerror}", where=config) from None
-    if not empty:
+        why, hint = why_unwritten(error, config, "")
+        raise Misconfigured(f"can't be written: {why}", where=config, hint=hint) from None
+    if not made:
         raise Misconfigured("is there already; it is left alone", where=config, hint=f"fencepost check {config}")
     answer(
         f"wrote {config}\n  next     edit it, then  fencepost check  and  fencepost plan",

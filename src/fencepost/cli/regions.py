@@ -137,16 +137,19 @@ def place_sample(*, provider: str = "embedded", store: str = "sqlite") -> Path:
     if here() == GONE:
         raise gone()
     from fencepost.assembly.places import draw_tsig_key, write_secret
+    from fencepost.roles.whole_file import is_blank, make_whole
 
     folder = here() / SAMPLE_FOLDER.with_name(sample.sample_name(provider, store))
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / "region.toml"
-    if not path.exists():
-        path.write_text(sample.sample_text(provider, store))
+    if not path.exists() or is_blank(path):
         sample.write_stand_ins(folder, provider, store)
         if store == "postgresql":
             password = secrets.token_urlsafe(24)
-            write_secret(folder / "postgresql.dsn", f"postgresql://fencepost:{password}@127.0.0.1:5304/postgres\n")
+            dsn = f"postgresql://fencepost:{password}@127.0.0.1:5304/postgres\n"
+            write_secret(folder / "postgresql.dsn", dsn, over_empty=True)
+        # Last, as it tells that the others are there.
+        make_whole(path, sample.sample_text(provider, store).encode(), mode=0o666, over_empty=True)
     if provider == "bind":
         draw_tsig_key(folder / "tsig.key", "fencepost-demo")
     noted = pointer()

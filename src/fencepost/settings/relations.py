@@ -8,11 +8,11 @@ from typing import Protocol
 from fencepost.settings import units
 from fencepost.settings.core_settings import EXIT_PPM
 from fencepost.settings.lines import Lines, Path
-from fencepost.settings.mistakes import Notes
+from fencepost.settings.mistakes import Notes, clean
 from fencepost.settings.notify import notify_faults
 from fencepost.settings.providers import PROVIDERS
 from fencepost.settings.schema import HostPort, Pool, Region, Safety, Secret
-from fencepost.settings.secret import read_secret, read_tsig_key
+from fencepost.settings.secret import is_drawn, is_empty, read_secret, read_tsig_key
 from fencepost.settings.services import service_faults
 from fencepost.settings.sizes import too_big
 
@@ -215,12 +215,20 @@ def _secrets(read: Read, environ: Mapping[str, str]) -> None:
         _look(read, secret, environ, ("dns", name))
     if read.region.store.dsn is not None:
         _look(read, read.region.store.dsn, environ, ("store", "dsn"))
-    token = read.region.api.token
-    if token.env or os.path.lexists(token.file):
-        _look(read, token, environ, ("api", "token"))
+    _look_drawn(read, read.region.api.token, environ, ("api", "token"))
     seal = read.region.fleet.key if read.region.fleet is not None else None
-    if seal is not None and (seal.env or os.path.lexists(seal.file)):
-        _look(read, seal, environ, ("fleet", "key"))
+    if seal is not None:
+        _look_drawn(read, seal, environ, ("fleet", "key"))
+
+
+def _look_drawn(read: Read, secret: Secret, environ: Mapping[str, str], at: tuple[str, str]) -> None:
+    """Look at a secret that is made on first start: it may be missing, and where we draw it ourselves also empty."""
+    if secret.file and is_empty(secret):
+        if not is_drawn(secret, read.region.path, environ):
+            advice = "put the secret into it, or remove it: a start draws one"
+            read.notes.wrong(at, f"{at[1]}: {clean(secret.file, 1024)} is empty; {advice}")
+    elif secret.env or os.path.lexists(secret.file):
+        _look(read, secret, environ, at)
 
 
 def _look(read: Read, secret: Secret, environ: Mapping[str, str], at: tuple[str, str]) -> None:

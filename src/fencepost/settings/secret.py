@@ -10,6 +10,7 @@ import binascii
 import re
 import stat
 from collections.abc import Mapping
+from os.path import normpath
 from pathlib import Path
 
 import msgspec
@@ -20,6 +21,9 @@ from fencepost.settings.schema import Secret
 
 ALGORITHMS = ("hmac-sha256", "hmac-sha512", "hmac-sha384", "hmac-sha224", "hmac-sha1")
 """TSIG algorithms that servers and RFC 8945 (section 6) still allow. SHA-1 is there for old servers."""
+
+DRAWN = ("api.token", "fleet.key")
+"""Names of the secrets drawn beside a region's state."""
 
 _SIZE_MAX = 65536
 _PATH_SHOWN = 1024  # a path is repeated whole, to be pasted
@@ -78,6 +82,26 @@ def read_tsig_key(secret: Secret, environ: Mapping[str, str]) -> TsigKey:
         return TsigKey(normalise(name), algorithm, raw)
     except ValueError as error:
         raise ValueError(f"{where}: its key's name {error}") from None
+
+
+def is_drawn(secret: Secret, region: str, environ: Mapping[str, str]) -> bool:
+    """Whether a region's token or fleet key lies where fencepost draws it unless told another place.
+
+    ``region`` is the path of the region's file. An empty file there is what a start on a full disk left, so it counts
+    as missing; one anywhere else is its owner's mistake.
+    """
+    state = environ.get("STATE_DIRECTORY", "").split(":")[0]
+    places = {str(Path(normpath(Path(state) if state else Path(region).parent)) / name) for name in DRAWN}
+    return secret.file in places
+
+
+def is_empty(secret: Secret) -> bool:
+    """Whether a secret's file is there, and holds nothing but white space. False where that can't be told."""
+    path = Path(secret.file)
+    try:
+        return path.is_file() and path.stat().st_size <= _SIZE_MAX and not path.read_bytes().strip()
+    except OSError:
+        return False
 
 
 def _from_file(path: Path) -> str:

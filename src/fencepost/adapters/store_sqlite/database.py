@@ -42,7 +42,7 @@ from urllib.parse import quote
 import msgspec
 
 from fencepost.adapters.store_bodies import UnreadableError
-from fencepost.adapters.store_sqlite import faults, life, schema
+from fencepost.adapters.store_sqlite import drafts, faults, schema
 from fencepost.adapters.store_sqlite.writer import WriteLock
 from fencepost.ports import Misconfigured, Unavailable
 
@@ -351,18 +351,16 @@ def make(path: Path) -> None:
             _lock_patiently(lock, path)
             if path.exists():
                 return
-            for old in (path, draft):
-                for end in ("-wal", "-shm", "-journal", life.END):
-                    old.with_name(old.name + end).unlink(missing_ok=True)
-            draft.unlink(missing_ok=True)
-            os.close(os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
-            db = connect(draft)
-            try:
-                schema.prepare(db, draft, create=True)
-            finally:
-                db.close()  # the last one to close copies the log into the file and removes it
-            draft.rename(path)
-            _sync_directory(path.parent)
+            drafts.remove(path, drafts.BESIDE)
+            with drafts.drafted(draft):
+                db = connect(draft)
+                try:
+                    schema.prepare(db, draft, create=True)
+                    db.execute("PRAGMA wal_checkpoint(TRUNCATE)")  # closing does it too, and is silent if it can't
+                finally:
+                    db.close()
+                draft.rename(path)
+            drafts.sync_directory(path.parent)
         finally:
             os.close(lock)
     except OSError as error:
@@ -383,12 +381,3 @@ def _lock_patiently(lock: int, path: Path) -> None:
             time.sleep(PAUSE_MOST_S)
         else:
             return
-
-
-def _sync_directory(directory: Path) -> None:
-    """The new name is on disk, not only the file."""
-    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
