@@ -264,3 +264,12 @@ def test_an_address_of_another_machine_is_told_apart_from_a_port_that_is_taken(t
         assert refused.value.hint == "write an address of this machine (ip address lists them)"
 
     asyncio.run(story())
+
+
+def test_an_agents_memory_is_not_begun_where_its_folders_are_away(tmp_path: Path) -> None:
+    """The region's folder, unmounted: an agent that is started again waits for it, and puts nothing in its place."""
+    with pytest.raises(Misconfigured, match="No such file"):
+        MemoryFile(tmp_path / "hosts" / "h1", "h1")
+    assert not list(tmp_path.iterdir())
+    (tmp_path / "hosts").mkdir()
+    MemoryFile(tmp_path / "hosts" / "h1", "h1").close()

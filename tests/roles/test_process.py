@@ -1,6 +1,7 @@
 """How a role ends: what a port refused is two lines and its own exit code, also out of a task group."""
 
 import contextlib
+import logging
 import os
 from pathlib import Path
 
@@ -73,3 +74,22 @@ def test_what_a_person_mends_counts_first() -> None:
     several: list[PortError] = [Unavailable("gone"), Refused("no"), TAKEN]
     assert port_error(ExceptionGroup("several", several)) is TAKEN
     assert port_error(ExceptionGroup("several", several[:2])) is several[1]
+
+
+def test_a_role_does_not_make_the_folder_of_its_log(tmp_path: Path) -> None:
+    """Its folder is away (unmounted, moved): a role that is started again runs, its lines are lost meanwhile, and the
+    first one after the folder is back is kept. Made anew it would be taken for a region whose store was lost."""
+    folder, away = tmp_path / ".fencepost" / "demo", tmp_path / "away" / "demo"
+    away.mkdir(parents=True)
+
+    async def main() -> None:
+        logging.getLogger("fencepost").warning("while it is away")
+        assert not folder.parent.exists()
+        away.parent.rename(folder.parent)
+        raise TAKEN
+
+    _, status = os.waitpid(fork("dns", main, folder), 0)
+    assert os.waitstatus_to_exitcode(status) == 2
+    log = (folder / "dns.log").read_text()
+    assert "the port is taken" in log
+    assert "while it is away" not in log

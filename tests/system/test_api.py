@@ -22,7 +22,7 @@ from fencepost.roles.overrides import StoredOverride
 from fencepost.roles.status.listening import listen, read_token
 from fencepost.roles.status.port_holder import port_holder
 from fencepost.roles.status.rejected import clear_rejected, put_rejected
-from fencepost.settings.schema import HostPort
+from fencepost.settings.schema import HostPort, Secret
 
 
 @pytest.fixture
@@ -202,3 +202,12 @@ def test_a_token_others_can_read_is_refused(world: World) -> None:
     (world.folder / "api.token").chmod(0o644)
     with pytest.raises(Misconfigured, match="can be read or changed by others"):
         read_token(world.region)
+
+
+def test_a_token_is_not_made_where_its_folder_is_away(world: World) -> None:
+    """Unmounted or moved: the folder isn't made anew, since the store may belong there too."""
+    away = world.folder / "away"
+    api = msgspec.structs.replace(world.region.api, token=Secret(file=str(away / "api.token")))
+    with pytest.raises(Misconfigured, match="can't be made: [Nn]o such file"):
+        read_token(msgspec.structs.replace(world.region, api=api))
+    assert not away.exists()

@@ -183,3 +183,11 @@ def test_a_start_time_is_read_whatever_the_process_calls_itself() -> None:
     """proc(5): the name in brackets may hold anything."""
     assert start_of(os.getpid()) == start_of(os.getpid())
     assert start_of(2**22 + 1) is None
+
+
+def test_the_agents_folder_is_not_made_where_it_is_away(tmp_path: Path) -> None:
+    """Unmounted: nothing is put in its place, so what lies in it is found when it is back."""
+    driver = ProcessDriver(tmp_path / "hosts" / "h1")
+    with pytest.raises(Unavailable, match="No such file"):
+        asyncio.run(driver.running())
+    assert not list(tmp_path.iterdir())

@@ -77,7 +77,7 @@ class ProcessDriver:
     async def running(self) -> Collection[str]:
         """All attempts that run, those of earlier agents taken over. Raises ``Unavailable``."""
         try:
-            self.folder.mkdir(parents=True, exist_ok=True)
+            self.folder.mkdir(exist_ok=True)
             folders = {each.name: each for each in self.folder.iterdir() if each.is_dir()}
         except OSError as error:
             raise Unavailable(f"instances can't be looked up: {error.strerror}", where=str(self.folder)) from None
@@ -90,6 +90,11 @@ class ProcessDriver:
                 with contextlib.suppress(OSError):
                     (self.folder / id_ / "process.json").unlink(missing_ok=True)
         return tuple(self.attempts)
+
+    def _make(self, place: Path) -> None:
+        """Make an attempt's folder. Not the agent's own: one that is away (unmounted, moved) isn't to be begun anew."""
+        self.folder.mkdir(exist_ok=True)
+        place.mkdir(exist_ok=True)
 
     async def start(self, instance: Instance) -> None:
         """Start an attempt's process. Raises ``Refused``, or ``Unavailable``."""
@@ -114,7 +119,7 @@ class ProcessDriver:
             (place / "process.json").write_bytes(json.encode(known))
 
     def _spawn(self, command: tuple[str, ...], place: Path, environment: dict[str, str]) -> "subprocess.Popen[bytes]":
-        place.mkdir(parents=True, exist_ok=True)
+        self._make(place)
         with (place / "log").open("ab") as out:
             return subprocess.Popen(  # noqa: S603  the command is what the region's file says, without a shell
                 command,
@@ -201,7 +206,7 @@ class ProcessDriver:
             path = self.folder / state.id / "network.json"
             new = path.with_suffix(".new")
             try:
-                path.parent.mkdir(parents=True, exist_ok=True)
+                self._make(path.parent)
                 new.write_bytes(state.body)
                 new.replace(path)
             except OSError as error:

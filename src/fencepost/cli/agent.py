@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct
 
-from fencepost.cli.folder import here, meant
+from fencepost.cli.folder import here, made, meant
 from fencepost.ports import Misconfigured
 from fencepost.settings.fleet import HOST_NAME, instance_addresses
 from fencepost.settings.schema import HostPort, Region, Secret
@@ -40,6 +40,7 @@ def run_agent(flags: AgentFlags) -> int:
     from fencepost.roles.process import run
 
     options = options_of(flags)
+    made(options.folder.parent)
     return run(f"agent/{options.host}", agent_main(options), options.folder, log_to_stderr=True)
 
 
@@ -114,6 +115,8 @@ def key_of(folder: Path, secret: Secret | None) -> bytes:
     from fencepost.assembly.fleet_key import fleet_key, make_fleet_key
 
     if secret is not None:
+        if secret.file:
+            made(Path(secret.file).parent)
         make_fleet_key(secret)
     return fleet_key(secret or Secret(file=str(folder / "fleet.key")))
 

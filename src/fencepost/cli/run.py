@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from fencepost.cli.flags import Config
+from fencepost.cli.folder import make_for_one_role
 from fencepost.cli.regions import region_of
 from fencepost.ports import Misconfigured
 from fencepost.settings import Region
@@ -73,6 +74,7 @@ def run_host_manager(shard: str | None, config: str | None) -> int:
 
     region = region_of(config, forgiving=True)
     number = shard_of(shard, region)
+    make_for_one_role(region, state_folder(region))
     warn_of_other_versions(region)
     main = host_manager_main(region, number)
     return run_process(f"host-manager/{number}", main, state_folder(region), log_to_stderr=True)
@@ -92,12 +94,14 @@ def run_role(role: str, zone: str | None, config: str | None) -> int:
         raise Misconfigured(f"{role} is one a zone" if zone is None else f"{role} has no zone", hint=hint)
     if zone is not None and zone not in region.zones:
         raise Misconfigured(f"no zone {zone!r} in this region", hint=f"one of: {', '.join(region.zones)}")
-    if region.dns.provider == "embedded":
+    folder = assembly.state_folder(region)
+    make_for_one_role(region, folder)
+    if region.dns.provider == "embedded" and folder.is_dir():
         assembly.make_tsig_key(region)
     warn_of_other_versions(region)
     main = assembly.ROLES[role](region, zone) if zone is not None else assembly.ROLES[role](region)
     name = f"{role}/{zone}" if zone else role
-    return run_process(name, main, assembly.state_folder(region), log_to_stderr=True)
+    return run_process(name, main, folder, log_to_stderr=True)
 
 
 def shard_of(text: str | None, region: Region) -> int:

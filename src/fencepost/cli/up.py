@@ -14,6 +14,7 @@ from typing import Literal, TextIO
 from fencepost import __version__
 from fencepost.cli import up_ready, up_said, up_screen
 from fencepost.cli.flags import Config, Json, RunFor, Yes, author, duration
+from fencepost.cli.folder import make_secrets_folders
 from fencepost.cli.regions import shown
 from fencepost.cli.terminal import say
 from fencepost.cli.up_fleet import UpFleet
@@ -107,6 +108,7 @@ class Run:
         refuse_clashes(self.region, self.folder, with_targets=self.with_targets)
         ask_once(self.region, self.folder, yes=self.yes)
         self.folder.mkdir(parents=True, exist_ok=True)
+        make_secrets_folders(self.region)
         # Held from here on, so that of two that start at once the second is told so, here where it can be said.
         self.locks = hold_all(self.region, self.folder)
         try:

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from fencepost.ports import Misconfigured
+from fencepost.ports import Misconfigured, Unavailable
 from fencepost.settings import Region
 from fencepost.settings.secret import read_secret, read_tsig_key
 
@@ -162,6 +162,10 @@ def engine(name: str, region: Region, folder: Path) -> Callable[[], Coroutine[An
     """The main of a process that becomes the engine; its files are in ``folder/NAME``, its log beside that."""
 
     async def main() -> None:
+        try:  # the region's folder isn't made again: it may be away
+            (folder / name).mkdir(exist_ok=True)
+        except OSError as error:
+            raise Unavailable(f"its folder can't be made: {error.strerror}", where=str(folder / name)) from None
         command = ENGINES[name](region, folder / name)
         become(command, folder / f"{name}.log")
 

@@ -144,8 +144,11 @@ async def until_told(main: Callable[[], Coroutine[Any, Any, None]], *, interrupt
 
 
 def write_log(name: str, folder: Path, *, log_to_stderr: bool) -> None:
-    """Send this process's log to its own file, bounded in size, or to stderr."""
-    folder.mkdir(parents=True, exist_ok=True)
+    """Send this process's log to its own file, bounded in size, or to stderr.
+
+    The folder isn't made here, by a role that may be a restarted one: a folder that is away (unmounted, moved) would
+    be put back empty, and the store in it be taken for lost. Lines are lost until it is back; each one tries again.
+    """
     logging.raiseExceptions = False  # a line that a full disk doesn't take is lost, without a traceback each
     handler: logging.Handler
     if log_to_stderr:

@@ -6,7 +6,8 @@ each page that one of them was given and what each of their writes left. A role 
 before it asks for anything, so listing costs the same however many they are.
 
 It is a cache and may be lost or deleted at any time. Nothing safe rests on it: a stale page makes a write that Route 53
-refuses. Where it can't be used (a full disk, a wrong owner) a role goes on with a private one in memory, and says so.
+refuses. Where it can't be used (a full disk, a wrong owner, the region's folder away) a role goes on with a private one
+in memory until it is started again, and says so.
 """
 
 import logging
@@ -57,8 +58,6 @@ class Shared:
 
     def _open(self, path: Path | None) -> sqlite3.Connection:
         try:
-            if path is not None:
-                path.parent.mkdir(parents=True, exist_ok=True)
             return _connect(str(path) if path is not None else ":memory:")
         except (sqlite3.Error, OSError) as error:
             log.warning("%s can't be used (%s): requests to Route 53 are paced by this role alone", path, error)

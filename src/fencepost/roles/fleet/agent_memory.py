@@ -30,11 +30,14 @@ class MemoryFile:
     """``FOLDER/memory`` of one host, held by one agent at a time."""
 
     def __init__(self, folder: Path, host: str) -> None:
-        """Raises ``Misconfigured`` for a folder that can't be, or that another agent has."""
+        """Makes the folder, not the one that it lies in: that may be the region's, which is only away.
+
+        Raises ``Misconfigured`` for a folder that can't be, or that another agent has.
+        """
         self.path = folder / "memory"
         self.host = host
         try:
-            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            folder.mkdir(exist_ok=True, mode=0o700)
             self._lock = os.open(folder / "agent.lock", os.O_RDWR | os.O_CREAT, 0o600)
         except OSError as error:
             hint = "--state DIR names another; it must be one that the agent's user can write"
