@@ -127,6 +127,7 @@ def test_key_without_the_right_to_write(stage: ServerStage) -> None:
         assert {"bind": "update-policy", "knot": "acl action update", "powerdns": "TSIG-ALLOW-DNSUPDATE"}[
             stage.served.kind
         ] in caught.value.hint
+        assert "frozen (rndc freeze), which is refused the same way: rndc thaw DOMAIN" in caught.value.hint
         assert caught.value.unchanged
         with pytest.raises((Refused, Misconfigured)) as several:
             await port.commit((one, two))

@@ -57,7 +57,8 @@ _MISCONFIGURED = {
 }
 
 _GRANTS = {
-    "UPDATE": "BIND: update-policy or allow-update, and check-names if a name has an underscore; "
+    "UPDATE": "BIND: update-policy or allow-update, and check-names if a name has an underscore; if the domain is "
+    "frozen (rndc freeze), which is refused the same way: rndc thaw DOMAIN; "
     "Knot: acl action update; PowerDNS: dnsupdate=yes, TSIG-ALLOW-DNSUPDATE and ALLOW-DNSUPDATE-FROM",
     "AXFR": "BIND: allow-transfer; Knot: acl action transfer; PowerDNS: TSIG-ALLOW-AXFR",
     "IXFR": "BIND: allow-transfer; Knot: acl action transfer; PowerDNS: TSIG-ALLOW-AXFR",
