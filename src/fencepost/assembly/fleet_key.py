@@ -7,17 +7,19 @@ from pathlib import Path
 
 from fencepost.assembly.places import write_secret
 from fencepost.ports import Misconfigured
+from fencepost.roles.whole_file import why_unwritten
 from fencepost.settings.schema import Secret
-from fencepost.settings.secret import read_secret
+from fencepost.settings.secret import is_drawn, read_secret
 
 SHORTEST = 16
 """Characters; what we make has 43."""
 
 
-def make_fleet_key(secret: Secret) -> None:
+def make_fleet_key(secret: Secret, region: str = "") -> None:
     """Draw a key (mode 0600), unless the file is there or it comes from the environment. Raises ``Misconfigured``.
 
-    Its folder isn't made: it may be the region's, which is only away.
+    Its folder isn't made: it may be the region's, which is only away. ``region`` is the path of the region's file, if
+    it has one: an empty key where that region draws its own is drawn anew.
     """
     if not secret.file:
         return
@@ -25,10 +27,12 @@ def make_fleet_key(secret: Secret) -> None:
         hint = f"make it: mkdir -p {Path(secret.file).parent}"
         raise Misconfigured("the fleet's key can't be made: its folder is missing", where=secret.file, hint=hint)
     try:
-        write_secret(Path(secret.file), secrets.token_urlsafe(32) + "\n")
+        ours = is_drawn(secret, region, os.environ)
+        write_secret(Path(secret.file), secrets.token_urlsafe(32) + "\n", over_empty=ours)
     except OSError as error:
-        hint = "its folder must be one that the user fencepost runs as can write"
-        raise Misconfigured(f"the fleet's key can't be made: {error.strerror}", where=secret.file, hint=hint) from None
+        rights = "its folder must be one that the user fencepost runs as can write"
+        why, hint = why_unwritten(error, secret.file, rights)
+        raise Misconfigured(f"the fleet's key can't be made: {why}", where=secret.file, hint=hint) from None
 
 
 def fleet_key(secret: Secret) -> bytes:

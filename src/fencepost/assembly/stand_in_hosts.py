@@ -24,7 +24,7 @@ def agents_of(region: Region, calls: HostCalls) -> dict[str, Main]:
     """The process of a sample's agents, by name. Makes the key if nobody has. Raises ``Misconfigured``."""
     if region.fleet is None or not calls.lines:
         return {}
-    make_fleet_key(region.fleet.key)
+    make_fleet_key(region.fleet.key, region.path)
     (state_folder(region) / "hosts").mkdir(exist_ok=True)  # at the start of the region: no agent makes it anew
     mains = [stand_in_agent(region, calls, line.host) for line in calls.lines.values()]
 

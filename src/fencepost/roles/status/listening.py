@@ -3,31 +3,31 @@
 import os
 import secrets
 import socket
+from pathlib import Path
 
 from fencepost.ports import Misconfigured
 from fencepost.roles.status.port_holder import STREAM, port_holder
+from fencepost.roles.whole_file import make_whole, why_unwritten
 from fencepost.settings import Region
 from fencepost.settings.schema import HostPort
-from fencepost.settings.secret import read_secret
+from fencepost.settings.secret import is_drawn, read_secret
 
 
 def read_token(region: Region) -> str:
     """The token that changes ask for; its file is made, mode 0600, if there is none. Raises ``Misconfigured``.
 
-    Its directory isn't made: it may be the region's folder, which is only away.
+    An empty one where we draw it counts as none. Its directory isn't made: it may be the region's folder, which is only
+    away.
     """
     place = region.api.token
     if place.file:
         try:
-            made = os.open(place.file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
-            with os.fdopen(made, "w") as file:
-                file.write(secrets.token_urlsafe(32) + "\n")
-        except FileExistsError:
-            pass
+            ours = is_drawn(place, region.path, os.environ)
+            make_whole(Path(place.file), f"{secrets.token_urlsafe(32)}\n".encode(), over_empty=ours)
         except OSError as error:
-            what = f"the API's token can't be made: {error.strerror}"
-            hint = "its directory must be one that is there, and that the user fencepost runs as can write"
-            raise Misconfigured(what, where=place.file, hint=hint) from None
+            rights = "its directory must be one that is there, and that the user fencepost runs as can write"
+            why, hint = why_unwritten(error, place.file, rights)
+            raise Misconfigured(f"the API's token can't be made: {why}", where=place.file, hint=hint) from None
     try:
         return read_secret(place, os.environ)
     except ValueError as error:
