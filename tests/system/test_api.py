@@ -208,6 +208,6 @@ def test_a_token_is_not_made_where_its_folder_is_away(world: World) -> None:
     """Unmounted or moved: the folder isn't made anew, since the store may belong there too."""
     away = world.folder / "away"
     api = msgspec.structs.replace(world.region.api, token=Secret(file=str(away / "api.token")))
-    with pytest.raises(Misconfigured, match="can't be made: [Nn]o such file"):
+    with pytest.raises(Misconfigured, match=r"can't be made: [Nn]o such file"):
         read_token(msgspec.structs.replace(world.region, api=api))
     assert not away.exists()
