@@ -104,7 +104,20 @@ def test_a_killed_target_comes_back_and_a_launched_one_joins(region: RunningRegi
     after = fleet(region, "instances")["127.0.2.1"]
     assert (after["instance"], after["host"], after["attempt"]) == (before["instance"], before["host"], 2)
     region.until(lambda: region.addresses(NAME) == sorted([*SIX, seventh]), 90, "all seven serve")
+    another_lifetime(region, seventh)
     lost_and_found(region, seventh)
+
+
+def another_lifetime(region: RunningRegion, seventh: str) -> None:
+    """What was launched is in no file: a preview of another TTL must not take it for an address that left the file."""
+    text = region.config.read_text()
+    region.config.write_text(re.sub(r'(?m)^(ttl +)= "5s"', r'\1= "6s"', text))
+    try:
+        changes = json.loads(region.fencepost("plan", "--json"))["changes"]
+    finally:
+        region.config.write_text(text)
+    assert changes, "the TTL"
+    assert [(each["remove"], seventh in each["addresses"]) for each in changes] == [([], True)] * len(changes)
 
 
 def lost_and_found(region: RunningRegion, seventh: str) -> None:
