@@ -13,6 +13,9 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from fencepost.cli.up import Run
+from fencepost.core.capacity.placement import PlacementSettings
+from fencepost.roles.fleet.agent import stop_quietly
+from fencepost.roles.fleet.placer import Placer
 from fencepost.roles.heartbeat import beat
 from fencepost.roles.loop import Condition
 from fencepost.roles.observer import Observer
@@ -57,11 +60,23 @@ async def observer(changed: asyncio.Event) -> None:
     await Observer._look_on(looks)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("turns", range(4))
-@pytest.mark.parametrize("loop", [panel, heartbeat, observer])
+async def placing(changed: asyncio.Event) -> None:
+    """The placer of a manager that owns nothing, beside a store in which nothing changes."""
+
+    async def for_ever(_: int) -> None:
+        await asyncio.sleep(3600)
+
+    manager = types.SimpleNamespace(news=changed, leases=types.SimpleNamespace(acting=False))
+    store = types.SimpleNamespace(wait=for_ever)
+    await Placer(PlacementSettings(), store, manager, Condition()).run()  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("turns", range(7))
+@pytest.mark.parametrize("loop", [panel, heartbeat, observer, placing])
 def test_cancelled_with_the_event(loop: Loop, turns: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """However many turns of the event loop lie between the event and the cancellation, the loop ends."""
     monkeypatch.setattr("fencepost.roles.heartbeat.REST_S", 0.0)
+    monkeypatch.setattr("fencepost.roles.fleet.placer.REST_S", 0.0)
 
     async def both() -> bool:
         event = asyncio.Event()
@@ -73,5 +88,26 @@ def test_cancelled_with_the_event(loop: Loop, turns: int, monkeypatch: pytest.Mo
         task.cancel()
         done, _ = await asyncio.wait([task], timeout=0.5)
         return task in done and task.cancelled()
+
+    assert asyncio.run(both())
+
+
+def test_cancelled_while_it_waits_for_the_end_of_what_it_cancelled() -> None:
+    """One's own cancellation isn't the other's: taken for that, a host manager told to end placed on for ever."""
+
+    async def slow_to_end() -> None:
+        try:
+            await asyncio.sleep(3600)
+        finally:
+            await asyncio.sleep(0.05)
+
+    async def both() -> bool:
+        slow = asyncio.ensure_future(slow_to_end())
+        await asyncio.sleep(0)
+        stopping = asyncio.ensure_future(stop_quietly(slow))
+        await asyncio.sleep(0.01)
+        stopping.cancel()
+        await asyncio.wait([stopping, slow])
+        return stopping.cancelled() and slow.cancelled()
 
     assert asyncio.run(both())

@@ -149,7 +149,7 @@ def failure_of(error: PortError) -> Failure:
     return Failure.UNAVAILABLE
 
 
-async def first_of(*waits: Coroutine[Any, Any, None]) -> None:
+async def first_of(*waits: Coroutine[Any, Any, object]) -> None:
     """Return when the first of several waits does; the others are cancelled."""
     tasks = [asyncio.ensure_future(wait) for wait in waits]
     try:

@@ -16,7 +16,6 @@ that starts on a full disk is silent all the same if something must be written f
 """
 
 import asyncio
-import contextlib
 import logging
 import secrets
 import time
@@ -247,7 +246,8 @@ class Agent:
 
 
 async def stop_quietly(task: "asyncio.Task[None]") -> None:
-    """Cancel a task and wait for its end."""
+    """Cancel a task and wait for its end; being cancelled meanwhile isn't taken for that."""
     task.cancel()
-    with contextlib.suppress(asyncio.CancelledError):
-        await task
+    await asyncio.wait((task,))
+    if not task.cancelled():
+        task.result()

@@ -149,8 +149,7 @@ class Asker:
             yield
         finally:
             task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await task
+            await asyncio.wait((task,))
 
     def send(self, most: int) -> None:
         """Ask as many as there is room for."""

@@ -5,7 +5,6 @@ that hasn't answered under its present token.
 """
 
 import asyncio
-import contextlib
 import logging
 import time
 from collections.abc import Sequence
@@ -24,7 +23,7 @@ from fencepost.ports.fleet import FleetStorePort
 from fencepost.roles.fleet.changes import look
 from fencepost.roles.fleet.host_manager import HostManager, now
 from fencepost.roles.fleet.paging import pages
-from fencepost.roles.loop import Condition
+from fencepost.roles.loop import Condition, first_of
 
 log = logging.getLogger(__name__)
 
@@ -156,15 +155,7 @@ class Placer:
     async def news(self) -> None:
         """Wait until rows changed, or a host told something that matters to placing."""
         self.manager.news.clear()
-        store = asyncio.ensure_future(self.store.wait(int(IDLE_S * SECOND)))
-        told = asyncio.ensure_future(self.manager.news.wait())
-        try:
-            await asyncio.wait((store, told), return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            for each in (store, told):
-                each.cancel()
-                with contextlib.suppress(asyncio.CancelledError, PortError):
-                    await each
+        await first_of(self.store.wait(int(IDLE_S * SECOND)), self.manager.news.wait())
         await asyncio.sleep(REST_S)
 
     async def turn(self) -> bool:
