@@ -85,15 +85,17 @@ def test_an_answer_in_single_bytes_is_taken() -> None:
             serving(None) as (server, port),
             probing([ProbeTarget(SOON, "127.0.0.1")], patient(port)) as (_, results),
         ):
-            drops = OK
+            dripping = []
+
+            async def drops(transport: asyncio.Transport) -> None:
+                for place in range(len(OK)):
+                    if transport.is_closing():  # judged by its head, the answer's rest isn't waited for
+                        return
+                    transport.write(OK[place : place + 1])
+                    await asyncio.sleep(0.001)
 
             def drip(self: Server, data: bytes) -> None:
-                def write(byte: bytes) -> None:
-                    if not self.transport.is_closing():  # judged by its head, the answer's rest isn't waited for
-                        self.transport.write(byte)
-
-                for place in range(len(drops)):
-                    asyncio.get_running_loop().call_later(0.001 * place, write, drops[place : place + 1])
+                dripping.append(asyncio.ensure_future(drops(self.transport)))
 
             server.data_received = drip  # type: ignore[method-assign]
             await results.until(Results.known)
