@@ -47,7 +47,10 @@ SIX: Pool = {"a": ("127.0.1.1", "127.0.1.2"), "b": ("127.0.2.1", "127.0.2.2"), "
 
 
 def region_of(folder: Path, endpoints: int, ttl: int = 30, *, provider: str = "", targets: Pool = SIX) -> Region:
-    """A region of so many endpoints in one pool. ``provider`` is how [dns] names it; the embedded server by default."""
+    """A region of so many endpoints in one pool, and its folder, which a start would make.
+
+    ``provider`` is how [dns] names it; the embedded server by default.
+    """
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -64,7 +67,9 @@ def region_of(folder: Path, endpoints: int, ttl: int = 30, *, provider: str = ""
     path.write_text(
         head + "".join(f'[[endpoint]]\nname = "e{n:06}.example.test"\npool = "web"\n' for n in range(endpoints))
     )
-    return load(str(path))
+    region = load(str(path))
+    assembly.state_folder(region).mkdir(parents=True, exist_ok=True)
+    return region
 
 
 async def until_idle(decider: Any, hands: Performer) -> None:
