@@ -29,6 +29,8 @@ REFUSALS_MOST = 8
 FAILURES_MOST = 16
 ELSEWHERE = 3
 """So many endpoints failed in a row, each alone, and it may not be the endpoints."""
+PAUSES_MOST = 5
+"""A pause between them grows to so many times the longest after a failure, lest a stretch of bad names take hours."""
 
 
 class EnactorSettings(Struct, frozen=True, gc=False):
@@ -138,6 +140,7 @@ class DnsEnactor(Struct, gc=False):
             return (Wake(self.settings.misconfigured),)
         if sent:
             self.limit = max(1, sent // 2)  # one of them may be to blame: BIND answers SERVFAIL to a 101st address
+            self.failures = 1  # names that fail alone are counted anew
         wait = min(self.settings.retry << self.failures, self.settings.retry_most)
         return (Wake(wait // 2 + jitter(wait // 2, self.settings.name, self.failures)),)
 
@@ -146,13 +149,17 @@ class DnsEnactor(Struct, gc=False):
 
         BIND's check-names answers as to a key without rights, and SERVFAIL to more records than it takes. So the name
         is put off, and the others go on at once: neither one bad name nor twenty hold up the rest. Only where names
-        fail in a row is there a pause between them, longer by 2 s each, since then it may be no name's fault.
+        fail in a row is there a pause between them, since then it may be no name's fault: 2 s as after any failure,
+        and where only a person can help 2 s longer each time, up to 10 s. It goes on with the next name all the same,
+        not elsewhere: going round, each is tried once before any is tried again.
         """
         mine = failure is Failure.MISCONFIGURED
         why = "the server refuses it: has our key the right to this name?" if mine else "the server fails at it"
         aside = SetAside(self.cursor, why, self.settings.misconfigured if mine else self.settings.retry_most)
         in_a_row = self.failures - ELSEWHERE + 1
-        return (aside, ReadDns() if in_a_row <= 0 else Wake(in_a_row * self.settings.retry_most))
+        if in_a_row <= 0:
+            return (aside, ReadDns())
+        return (aside, Wake(self.settings.retry_most * (min(in_a_row, PAUSES_MOST) if mine else 1)))
 
     def skip(self, sent: int) -> tuple[Effect, ...]:
         """The provider won't ever take this batch as it is: smaller ones, until the bad endpoint stands alone.
