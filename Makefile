@@ -4,6 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 ARGS ?=
+LINT := $(BIN)/ruff check --quiet . && $(BIN)/ruff format --check --quiet . && $(BIN)/mypy --no-error-summary
 
 .PHONY: up install test soak bench lint lock packages clean
 
@@ -40,7 +41,7 @@ packages:
 # mypy has one core, pytest rewrites the files' assertions on the other, once, and keeps them: else each worker does it.
 test: export PYTHONDONTWRITEBYTECODE =
 test: $(VENV)/test.stamp $(VENV)/peers.stamp packages
-	@$(BIN)/python -m pytest --collect-only --quiet --quiet $(if $(ARGS),$(ARGS),tests) > /dev/null 2>&1 & $(MAKE) --no-print-directory lint; \
+	@$(BIN)/python -m pytest --collect-only --quiet --quiet $(if $(ARGS),$(ARGS),tests) > /dev/null 2>&1 & $(LINT); \
 	    linted=$$?; wait; exit $$linted
 	@$(BIN)/python -m pytest -m "not soak" -n 5 --dist loadfile --no-loadscope-reorder $(if $(ARGS),$(ARGS),tests)
 
@@ -48,9 +49,7 @@ soak: $(VENV)/test.stamp $(VENV)/peers.stamp packages
 	@FENCEPOST_HYPOTHESIS=random $(BIN)/python -m pytest -m soak $(if $(ARGS),$(ARGS),tests)
 
 lint: $(VENV)/test.stamp
-	@$(BIN)/ruff check --quiet .
-	@$(BIN)/ruff format --check --quiet .
-	@$(BIN)/mypy --no-error-summary
+	@$(LINT)
 
 bench: $(VENV)/test.stamp $(VENV)/peers.stamp packages
 	@$(BIN)/python -m bench $(ARGS)
