@@ -7,7 +7,7 @@ from status_examples import ADDRESSES, API, MOVES, NOW, POOL, WWW, at, facts, li
 from fencepost.core.fence import Foreign, Hold
 from fencepost.core.instant import DAY, SECOND
 from fencepost.core.record_set import content
-from fencepost.core.traffic.membership import OverrideKind, Rule, State, Votes
+from fencepost.core.traffic.membership import Fate, OverrideKind, Rule, State, Votes
 from fencepost.core.zone import Live
 from fencepost.ports import HistoryRow, Refused
 from fencepost.roles.overrides import StoredOverride
@@ -298,23 +298,27 @@ def test_without_the_store_a_listed_target_is_still_known_as_one() -> None:
 
 
 @pytest.mark.parametrize(
-    ("cause", "word"),
+    ("cause", "fate", "word"),
     [
-        ("the lease of host h1 has lapsed", "lapsed"),
-        ("host h1 is gone, as a person said", "gone"),
-        ("web-k3v9q2mx.1 is over: exit status 1", "over"),
-        ("connection refused", "dead"),
-        ("another is over", "dead"),
+        ("the lease of host h1 has lapsed", Fate.LAPSED, "lapsed"),
+        ("host h1 is gone, as a person said", Fate.GONE, "gone"),
+        ("web-k3v9q2mx.1 is over: exit status 1", Fate.OVER, "over"),
+        ("connection refused", None, "dead"),
+        ("host h1 is gone, as a person said", None, "dead"),
     ],
 )
-def test_a_target_whose_checks_pass_is_not_called_dead(cause: str, word: str) -> None:
-    """A lapsed host's target was "dead", with "votes 2 of 2 healthy (18 % or less = dead)" beside it."""
+def test_a_target_whose_checks_pass_is_not_called_dead(cause: str, fate: Fate | None, word: str) -> None:
+    """A lapsed host's target was "dead", with "votes 2 of 2 healthy (18 % or less = dead)" beside it.
+
+    Its fate says so, and no words of its cause: a checker may tell of an answer in any.
+    """
     for state, how in ((State.OUT, "since 20:04:11"), (State.KEPT, "since 20:04:11, still answered")):
         gone = member(
             "127.0.1.1",
             state,
             healthy=False,
             cause=cause,
+            fate=fate,
             votes=Votes(2, 2),
             since=at("20:04:11"),
             source="web-k3v9q2mx.1",

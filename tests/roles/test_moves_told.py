@@ -3,9 +3,10 @@
 from importlib import resources
 from pathlib import Path
 
+import pytest
 from msgspec import structs
 
-from fencepost.core.traffic.membership import MICRO, Member, Membership, Move, Rule, State, Votes
+from fencepost.core.traffic.membership import MICRO, Fate, Member, Membership, Move, Rule, State, Votes
 from fencepost.incident.record.troubles import ASKED_FOR
 from fencepost.roles.domains import Domains
 from fencepost.roles.load_balancer import LoadBalancers
@@ -58,14 +59,33 @@ def test_what_somebody_asked_for_says_who(tmp_path: Path) -> None:
     drained = Member(KEYS[2], "b", State.DRAINED)
     move = Move(1, 0, KEYS[2], "b", State.IN, State.DRAINED, Rule.OPERATOR)
     assert line(tmp_path, move, drained) == "127.0.2.1 out by a person's drain; 5 of 6 stay"
-    moved = structs.replace(move, cause="host b1 is drained; web-1.2 serves at 127.0.2.12 instead")
+    moved = structs.replace(move, cause="host b1 is drained; web-1.2 serves at 127.0.2.12 instead", fate=Fate.MOVED)
     assert line(tmp_path, moved, drained) == (
         "127.0.2.1 out by a drain of its host: host b1 is drained; web-1.2 serves at 127.0.2.12 instead; 5 of 6 stay"
     )
+    ended = structs.replace(move, cause="web-1 there was terminated", fate=Fate.TERMINATED)
+    assert line(tmp_path, ended, drained) == ("127.0.2.1 out by a person: web-1 there was terminated; 5 of 6 stay")
     gone = structs.replace(move, after=None, rule=Rule.LISTING)
     assert line(tmp_path, gone, drained).startswith("127.0.2.1 out by its list: not in it any more")
-    told = (line(tmp_path, each, drained) for each in (move, moved, gone))
+    told = (line(tmp_path, each, drained) for each in (move, moved, ended, gone))
     assert all(ASKED_FOR[0] in text for text in told), "an incident's record takes them for no trouble"
+
+
+@pytest.mark.parametrize(
+    ("cause", "fate"),
+    [
+        ("host b1 is gone, as a person said", Fate.GONE),
+        ("host unreachable", None),
+        ("the service there was terminated", None),
+    ],
+)
+def test_a_persons_drain_is_told_as_such_whatever_the_target_died_of(
+    tmp_path: Path, cause: str, fate: Fate | None
+) -> None:
+    """A dead target keeps its cause when it is drained; its beginning was once taken for a drain of its host."""
+    move = Move(1, 0, KEYS[2], "b", State.KEPT, State.DRAINED, Rule.OPERATOR, cause, fate=fate)
+    told = line(tmp_path, move, Member(KEYS[2], "b", State.DRAINED, cause=cause, fate=fate))
+    assert told == "127.0.2.1 out by a person's drain; 5 of 6 stay"
 
 
 def test_one_that_never_served_joins(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ from fencepost.core.instant import SECOND, Duration
 from fencepost.core.traffic.allowance import why_kept
 from fencepost.core.traffic.launched import by_hosts, launched, why_dead
 from fencepost.core.traffic.load_balancer import LoadBalancer, ReportsRead, WriteMembership
-from fencepost.core.traffic.membership import MICRO, SERVING, Listing, Member, Membership, Move, Rule, State
+from fencepost.core.traffic.membership import MICRO, SERVING, Fate, Listing, Member, Membership, Move, Rule, State
 from fencepost.core.traffic.verdict import Beat, CheckerReport
 from fencepost.ports import DnsPort, HistoryRow, Inputs, Misconfigured, PortError, StorePort
 from fencepost.ports.fleet import FleetStorePort
@@ -263,10 +263,13 @@ class LoadBalancers:
 
 def asked_for(move: Move) -> str:
     """How a target left that wasn't found dead: "out by ..." wherever somebody asked for it."""
-    if move.rule is Rule.OPERATOR and move.cause.startswith("host "):
-        return f"out by a drain of its host: {move.cause}"
     if move.rule is Rule.OPERATOR:
-        return f"out: {move.cause}" if move.cause.endswith(" there was terminated") else "out by a person's drain"
+        match move.fate:
+            case Fate.MOVED:
+                return f"out by a drain of its host: {move.cause}"
+            case Fate.TERMINATED:
+                return f"out by a person: {move.cause}"
+        return "out by a person's drain"
     if move.rule is Rule.LISTING:
         return "out by its list: not in it any more, or what ran there has ended"
     return f"out ({move.rule}: {move.cause})" if move.cause else f"out ({move.rule})"

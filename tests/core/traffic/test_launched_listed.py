@@ -8,7 +8,8 @@ from test_launched import LIFE, FleetPool
 from fencepost.core.capacity import attempts
 from fencepost.core.capacity.rows import HostRow
 from fencepost.core.instant import SECOND
-from fencepost.core.traffic.launched import FleetRows, by_hosts
+from fencepost.core.traffic.fleet_rows import FleetRows
+from fencepost.core.traffic.launched import by_hosts
 from fencepost.core.traffic.membership import Member, Override, OverrideKind, Rule, State, Target
 
 
@@ -37,8 +38,10 @@ def test_an_address_that_several_hosts_may_give_waits_for_none_that_lapsed() -> 
     listed = (Target("10.1.0.1", "a"), Target("10.1.0.2", "a"))
     for one, other, gone in (("lapsed", "held", 0), ("held", "lapsed", 0), ("lapsed", "lapsed", 1)):
         both = {"h1": structs.replace(hosts["h1"], lease=one), "h2": structs.replace(hosts["h2"], lease=other)}
-        assert sum(bool(each.gone) for each in by_hosts(listed, FleetRows(LIFE, {}, both))) == gone
-    assert by_hosts(listed, FleetRows("2", {}, both)) == listed, "another life of the store knows nothing of leases"
+        assert sum(each.gone for each in by_hosts(listed, FleetRows.of(LIFE, both.values()))) == gone
+    assert by_hosts(listed, FleetRows.of("2", both.values())) == listed, (
+        "another life of the store knows nothing of leases"
+    )
 
 
 def listed_pool(count: int = 6) -> FleetPool:

@@ -16,6 +16,8 @@ from fencepost.core.traffic.alarms import LEAST_SICK, Memory, Sickness, sickness
 from fencepost.core.traffic.limits import SafetySettings, Standing, standing
 from fencepost.core.traffic.membership import (
     SERVING,
+    TAKEN,
+    Fate,
     Member,
     Membership,
     Mode,
@@ -70,12 +72,24 @@ class Pass(msgspec.Struct):
         """Automation may not change whether it serves."""
         return self.mode is not Mode.ENABLED or member.forced in FREEZING
 
-    def place(self, member: Member, state: State, rule: Rule, cause: str | None = None, joined: Instant = 0) -> None:
-        """Give it this state; `since` moves only if the state does."""
-        cause = member.cause if cause is None else cause
+    def place(
+        self,
+        member: Member,
+        state: State,
+        rule: Rule,
+        cause: str | None = None,
+        joined: Instant = 0,
+        fate: Fate | None = None,
+    ) -> None:
+        """Give it this state; `since` moves only if the state does.
+
+        Without a `cause` it keeps its own, and its fate.
+        """
+        if cause is None:
+            cause, fate = member.cause, member.fate
         if state is member.state:
-            if rule is not member.rule or cause != member.cause:
-                self.members[member.key] = replace(member, rule=rule, cause=cause)
+            if rule is not member.rule or cause != member.cause or fate is not member.fate:
+                self.members[member.key] = replace(member, rule=rule, cause=cause, fate=fate)
             return
         serving = state in SERVING
         if serving and member.state in SERVING:
@@ -85,6 +99,7 @@ class Pass(msgspec.Struct):
             state=state,
             rule=rule,
             cause=cause,
+            fate=fate,
             since=self.now,
             joined=joined if serving else 0,
             served=member.served or serving,
@@ -112,7 +127,7 @@ def obey(work: Pass) -> None:
     in service while it starts, several would look like a sick pool.
     """
     words = work.words
-    moved = {key: target.moved for key, target in work.targets.items() if target.moved}
+    moved = {key: target for key, target in work.targets.items() if target.moved}
     if (
         not words.forcing
         and not words.freezing
@@ -130,9 +145,11 @@ def obey(work: Pass) -> None:
         if force is OverrideKind.DRAIN or (force is None and member.key in moved):
             if not serving or families[kind] > 1:
                 families[kind] = families.get(kind, 0) - serving
-                cause = None if force else moved[member.key]
-                work.place(member, State.DRAINED, Rule.OPERATOR, cause)
+                why, fate = (None, None) if force else (moved[member.key].why, moved[member.key].fate)
+                work.place(member, State.DRAINED, Rule.OPERATOR, why, fate=fate)
         elif member.state is State.DRAINED:
+            if member.fate is not None and member.fate in TAKEN:
+                member = replace(member, cause="", fate=None)  # what took it out is over, heard of or not
             well = was is OverrideKind.DRAIN or member.healthy
             if member.served and work.ready(member) and well:
                 work.ended[member.key] = None

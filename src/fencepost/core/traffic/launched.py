@@ -23,49 +23,36 @@ Awkward truth: a lapsed host's instance that a limit keeps goes on being answere
 That is the price of never emptying a name on one store's word; `fencepost drain` takes it out at once.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from msgspec import Struct, structs
+from msgspec import structs
 
 from fencepost.core.capacity.messages import Instance
 from fencepost.core.capacity.network_state import missing
-from fencepost.core.capacity.rows import HostRow, InstanceRow, NetworkRow
-from fencepost.core.traffic.membership import SERVING, Member, Membership, OverrideKind, State, Target
+from fencepost.core.capacity.rows import HostRow, InstanceRow
+from fencepost.core.traffic.fleet_rows import FleetRows
+from fencepost.core.traffic.membership import (
+    FORSAKEN,
+    SERVING,
+    Fate,
+    Member,
+    Membership,
+    OverrideKind,
+    State,
+    Target,
+)
 
-_LEASE_OF, _LAPSED, _GONE = "the lease of host ", " has lapsed", " is gone, as a person said"
-"""Of causes; `why_dead` knows them again."""
 
+class Becomes(NamedTuple):
+    """What becomes of a target, whatever its checks say, and why in words for people."""
 
-class FleetRows(Struct, frozen=True, gc=False):
-    """The fleet's rows as read last, by key, all of one life of the store.
+    fate: Fate
+    why: str
 
-    ``holders`` is the host whose set has an attempt, by its id, ``placed`` the placed instances of each pool; None
-    where nobody keeps that: they are then looked for.
-    """
-
-    life: str = ""
-    instances: Mapping[str, InstanceRow] = {}
-    hosts: Mapping[str, HostRow] = {}
-    networks: Mapping[str, NetworkRow] = {}
-    holders: Mapping[str, str] | None = None
-    placed: Mapping[str, Mapping[str, InstanceRow]] | None = None
-
-    def of_pool(self, pool: str) -> list[InstanceRow]:
-        """The placed instances of a pool, in order of their names."""
-        if self.placed is not None:
-            found = self.placed.get(pool, {})
-        else:
-            rows = self.instances.items()
-            found = {name: row for name, row in rows if row.pool == pool and row.state == "placed"}
-        return [found[name] for name in sorted(found)]
-
-    def holder(self, ids: Collection[str]) -> dict[str, HostRow]:
-        """The hosts that have any of these attempts in their set, by the attempt's id."""
-        if self.holders is None:
-            return {id_: host for host in self.hosts.values() for id_ in host.set.ids if id_ in ids}
-        names = {id_: self.holders[id_] for id_ in ids if id_ in self.holders}
-        return {id_: self.hosts[name] for id_, name in names.items() if name in self.hosts}
+    def of(self, target: Target) -> Target:
+        """The target with that fate."""
+        return structs.replace(target, fate=self.fate, why=self.why)
 
 
 class Launched(NamedTuple):
@@ -102,43 +89,48 @@ def launched(pool: str, rows: FleetRows, row: Membership | None, taken: frozense
 
 
 def by_hosts(listed: Sequence[Target], rows: FleetRows, row: Membership | None = None) -> tuple[Target, ...]:
-    """Targets of the file; those whose address only hosts have that must not serve are marked so, or as moved."""
-    wanted = {target.key for target in listed}
-    gone: dict[str, str] = {}
-    moved: dict[str, str] = {}
-    present = {each.address for each in rows.instances.values() if each.state == "placed"} if row is not None else set()
-    ending = {each.address: each.instance for each in rows.instances.values() if each.state == "ending"}
-    for name in sorted(rows.hosts):
-        host = rows.hosts[name]
-        for address in host.addresses:
-            if address in wanted:
-                why = forsaken(host, rows.life)
-                gone[address] = why if why and gone.get(address, why) else ""
-                if row is not None and address not in present:
-                    moved[address] = moved.get(address) or vacated(address, host, rows, row, ending.get(address, ""))
-    return tuple(_marked(target, gone.get(target.key, ""), moved.get(target.key, "")) for target in listed)
+    """Targets of the file; those whose address only hosts have that must not serve are marked so, or as moved.
+
+    Without a ``row`` nobody serves yet, so nothing is moved. It looks at what the rows have at these addresses only.
+    """
+    members = {member.key: member for member in row.members} if row is not None else {}
+    return tuple(_by_hosts(target, rows, members) for target in listed)
 
 
-def vacated(address: str, host: HostRow, rows: FleetRows, row: Membership, ending: str) -> str:
-    """Why a listed address, where nothing is placed, leaves with what a person took from there; "" if it doesn't.
+def _by_hosts(target: Target, rows: FleetRows, members: Mapping[str, Member]) -> Target:
+    hosts = rows.giving(target.key)
+    if not hosts:
+        return target
+    fates = [each for host in hosts if (each := forsaken(host, rows.life)) is not None]
+    if len(fates) == len(hosts):
+        return fates[-1].of(target)
+    here = rows.of_address(target.key) if target.key in members else []
+    if target.key not in members or any(each.state == "placed" for each in here):
+        return target
+    ending = here[0].instance if here else ""
+    left = next((each for host in hosts if (each := vacated(target.key, host, rows, members, ending))), None)
+    return left.of(target) if left is not None else target
+
+
+def vacated(address: str, host: HostRow, rows: FleetRows, members: Mapping[str, Member], ending: str) -> Becomes | None:
+    """How a listed address, where nothing is placed, leaves with what a person took from there; None if it doesn't.
 
     At once where the instance there is ``ending`` ("" for none), which is a person's act. With a drain of the host not
     before each attempt there has a successor that serves. Afterwards until something is placed there.
     """
     here = [each for each in host.set.instances if each.address == address]
-    members = {member.key: member for member in row.members}
     member = members.get(address)
     if member is None:
-        return ""
+        return None
     if ending:
-        return f"{ending} there was terminated"
+        return Becomes(Fate.TERMINATED, f"{ending} there was terminated")
     follows = [successor(each, rows, members) for each in here]
     if here and all(follows):
-        return f"host {host.host} is drained; {' and '.join(follows)} instead"
+        return Becomes(Fate.MOVED, f"host {host.host} is drained; {' and '.join(follows)} instead")
     if member.state is not State.DRAINED or member.forced is OverrideKind.DRAIN:
-        return ""
+        return None
     drained = f"host {host.host} is drained, and nothing"
-    return f"{drained if host.word == 'drain' else 'nothing'} is placed there"
+    return Becomes(Fate.MOVED, f"{drained if host.word == 'drain' else 'nothing'} is placed there")
 
 
 def successor(moved: Instance, rows: FleetRows, members: Mapping[str, Member]) -> str:
@@ -162,9 +154,10 @@ def placed(instance: InstanceRow, rows: FleetRows, member: Member | None) -> Tar
         if member.source == instance.id:
             ready = True  # once ready, it stays so
         elif lacks:
-            gone = gone or f"attempt {instance.id} took its place, and {lacks}"
+            gone = gone or Becomes(Fate.OVER, f"attempt {instance.id} took its place, and {lacks}")
     zone = instance.zone or (host.zone if host is not None else "")
-    return Target(instance.address, zone, None, ready, instance.id, instance.port, gone)
+    target = Target(instance.address, zone, None, ready, instance.id, instance.port)
+    return gone.of(target) if gone is not None else target
 
 
 def former(
@@ -188,15 +181,15 @@ def former(
     if instance.state in ("ending", "ended") or (holder is None and (later or instance.ends)):
         return None
     replaced = instance.state == "waiting" or later
-    if holder is not None:
-        stays = _gone(stays, forsaken(holder, rows.life))
-    elif replaced:
-        stays = _gone(stays, f"{member.source} is over" + (f": {instance.why}" if instance.why else ""))
+    gone = forsaken(holder, rows.life)
+    if holder is None and replaced:
+        gone = Becomes(Fate.OVER, f"{member.source} is over" + (f": {instance.why}" if instance.why else ""))
+    stays = gone.of(stays) if gone is not None else stays
     successor = next((each for each in targets.values() if each.source == instance.id), None)
     follows = members.get(successor.key) if successor is not None else None
     served = follows is not None and follows.source == instance.id and follows.state in SERVING
     moved = replaced and holder is not None and not stays.gone and served
-    idle = bool(stays.gone) and member.state not in SERVING and (served or not member.served)
+    idle = stays.gone and member.state not in SERVING and (served or not member.served)
     return None if moved or idle else stays
 
 
@@ -211,7 +204,7 @@ def retold(pool: str, rows: FleetRows) -> bool:
 
 def outlived(target: Target, member: Member) -> bool:
     """Whether what serves at an address is over, and the attempt that has its place may not serve yet."""
-    return bool(target.gone) and member.served and member.source not in ("", target.source)
+    return target.gone and member.served and member.source not in ("", target.source)
 
 
 def why_dead(member: Member) -> str:
@@ -220,27 +213,15 @@ def why_dead(member: Member) -> str:
     "lapsed", "gone" or "over" where its host's lease, a person's word or its attempt's end says that it must not serve
     and its checks may well pass: "dead" is then said of nothing that anybody saw.
     """
-    if member.cause.startswith(_LEASE_OF) and member.cause.endswith(_LAPSED):
-        return "lapsed"
-    if member.cause.startswith("host ") and member.cause.endswith(_GONE):
-        return "gone"
-    return "over" if member.source and member.cause.startswith(f"{member.source} is over") else "dead"
+    return str(member.fate) if member.fate is not None and member.fate in FORSAKEN else "dead"
 
 
-def forsaken(host: HostRow | None, life: str) -> str:
-    """Why what runs on a host must not serve, as the rows know for certain; "" if nothing speaks against it."""
+def forsaken(host: HostRow | None, life: str) -> Becomes | None:
+    """Why what runs on a host must not serve, as the rows know for certain; None if nothing speaks against it."""
     if host is None:
-        return ""
+        return None
     if host.word == "gone":
-        return f"host {host.host}{_GONE}"
+        return Becomes(Fate.GONE, f"host {host.host} is gone, as a person said")
     if host.lease == "lapsed" and host.life == life:
-        return f"{_LEASE_OF}{host.host}{_LAPSED}"
-    return ""
-
-
-def _gone(target: Target, why: str) -> Target:
-    return structs.replace(target, gone=why)
-
-
-def _marked(target: Target, gone: str, moved: str) -> Target:
-    return structs.replace(target, gone=gone, moved="" if gone else moved) if gone or moved else target
+        return Becomes(Fate.LAPSED, f"the lease of host {host.host} has lapsed")
+    return None

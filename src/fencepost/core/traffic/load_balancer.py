@@ -200,7 +200,7 @@ class LoadBalancer(msgspec.Struct):
 def forsaking(tallies: dict[str, Tally], targets: Mapping[str, Target]) -> dict[str, Tally]:
     """The votes, where those that must not serve are dead by all of them: so every limit binds as for any dead one."""
     gone = {
-        key: Tally(healthy=False, votes=tallies.get(key, NO_VOTES).votes, cause=target.gone, failing=True)
+        key: Tally(False, tallies.get(key, NO_VOTES).votes, failing=True, cause=target.why, fate=target.fate)
         for key, target in targets.items()
         if target.gone
     }
@@ -268,9 +268,19 @@ def _moves(was: dict[str, Member], members: tuple[Member, ...], work: decision.P
             continue
         number += 1
         price, tokens = work.costs.get(member.key, (0, work.tokens))
-        state = before.state if before else None
-        rule = member.rule if before else Rule.LISTING
         moves.append(
-            Move(number, work.now, member.key, member.zone, state, member.state, rule, member.cause, price, tokens)
+            Move(
+                number,
+                work.now,
+                member.key,
+                member.zone,
+                before.state if before else None,
+                member.state,
+                member.rule if before else Rule.LISTING,
+                member.cause,
+                price,
+                tokens,
+                member.fate,
+            )
         )
     return moves

@@ -83,6 +83,27 @@ class Rule(StrEnum):
     """The owner's list added it or took it off."""
 
 
+class Fate(StrEnum):
+    """What became of what runs at an address, where that decides and not its checks; `cause` says it in words."""
+
+    LAPSED = "lapsed"
+    """Its host's lease has lapsed: it must not serve, whatever its checks say, and counts as dead."""
+    GONE = "gone"
+    """A person said that its host is gone: as lapsed."""
+    OVER = "over"
+    """The attempt there is over, or another has its place: as lapsed."""
+    MOVED = "moved"
+    """A person drains its host, or nothing is placed there since: out as by a drain of its address."""
+    TERMINATED = "terminated"
+    """A person terminated the instance there: as moved."""
+
+
+FORSAKEN = (Fate.LAPSED, Fate.GONE, Fate.OVER)
+"""Those that count as dead, under the same limits as any dead target."""
+TAKEN = (Fate.MOVED, Fate.TERMINATED)
+"""Those that are a person's act, and free."""
+
+
 class Family(StrEnum):
     """Address family; each published one must keep an address."""
 
@@ -103,8 +124,8 @@ class Target(msgspec.Struct, frozen=True, gc=False):
     network_ready: its network state was acknowledged, or nobody requires that. A pending target waits for it.
     source: the attempt it is, for an instance that was launched; "" for a target of the file.
     port: where it is probed and reached, for such an instance; 0 is the pool's.
-    gone: why it must not serve, whatever its probes say; it then counts as dead, and limits bind. "" if nothing.
-    moved: why a person's drain of its host takes it out, as a drain of its address would; "" if nothing.
+    fate: what makes its probes of no account, or None: it must not serve (`gone`), or a person's drain of its host
+    takes it out (`moved`).   why: that in words; "" without a fate.
     """
 
     key: str
@@ -113,8 +134,18 @@ class Target(msgspec.Struct, frozen=True, gc=False):
     network_ready: bool = True
     source: str = ""
     port: int = 0
-    gone: str = ""
-    moved: str = ""
+    fate: Fate | None = None
+    why: str = ""
+
+    @property
+    def gone(self) -> bool:
+        """Whether it must not serve, whatever its probes say; it then counts as dead, and limits bind."""
+        return self.fate is not None and self.fate in FORSAKEN
+
+    @property
+    def moved(self) -> bool:
+        """Whether a person's drain of its host, or his ending it, takes it out, as a drain of its address would."""
+        return self.fate is not None and self.fate in TAKEN
 
 
 class Listing(msgspec.Struct, frozen=True, gc=False):
@@ -191,6 +222,7 @@ class Member(msgspec.Struct, frozen=True, gc=False):
     served: it has been in service (or held out of it) since it was listed; a pending one hasn't.
     would: while automation is off, the state it would have given; None when that is `state`.
     source, port: as listed; the attempt is that which was let in at this address last.
+    fate: what `cause` tells, where that is no check's finding; None where it is one, and in rows of older versions.
     """
 
     key: str
@@ -214,6 +246,7 @@ class Member(msgspec.Struct, frozen=True, gc=False):
     would: State | None = None
     source: str = ""
     port: int = 0
+    fate: Fate | None = None
 
 
 class Move(msgspec.Struct, frozen=True, gc=False):
@@ -221,7 +254,7 @@ class Move(msgspec.Struct, frozen=True, gc=False):
 
     number: raised by one at each move of the pool, never reused.   at: ns.
     key, zone: whose.   before, after: the two states; before is None for a new member, after for one that left.
-    rule, cause: why.
+    rule, cause, fate: why; the last two as the member had them then.
     cost: what it took from the budget, in micro-capacity; only ordinary removals cost.
     tokens: the budget after it, in micro-capacity.
     """
@@ -236,6 +269,7 @@ class Move(msgspec.Struct, frozen=True, gc=False):
     cause: str = ""
     cost: int = 0
     tokens: int = 0
+    fate: Fate | None = None
 
 
 class Voter(msgspec.Struct, frozen=True, gc=False):

@@ -1,9 +1,9 @@
 """What is seen: members brought up to date with the votes, before anything is decided.
 
-Only observed fields change here (`healthy`, `votes`, `cause`, `capacity`...). Without a quorum the last verdict holds.
-A capacity is the owner's weight or the median of the zones' readings; it is kept when nobody gives one, is at least 1,
-moves only by a twentieth or more, so that noise in readings doesn't rewrite the row at each pass. What a dead target
-says of itself never raises it.
+Only observed fields change here (`healthy`, `votes`, `cause`, `fate`, `capacity`...). Without a quorum the last verdict
+holds. A capacity is the owner's weight or the median of the zones' readings; it is kept when nobody gives one, is at
+least 1, moves only by a twentieth or more, so that noise in readings doesn't rewrite the row at each pass. What a dead
+target says of itself never raises it.
 """
 
 from collections.abc import Mapping
@@ -80,12 +80,15 @@ def observe(member: Member, count: Tally, target: Target | None, now: Instant) -
     votes = count.votes if count is not NO_VOTES else NO_VOTES.votes
     healthy = member.healthy if count.healthy is None else count.healthy
     capacity = _capacity(member, count, target, dead=healthy is False)
-    cause = member.cause if count.healthy is None else "" if count.healthy else count.cause
+    cause, fate = member.cause, member.fate
+    if count.healthy is not None:
+        cause, fate = ("", None) if count.healthy else (count.cause, count.fate)
     flips = count.flips if count.votes.fresh else member.flips
     if (
         healthy is member.healthy
         and votes == member.votes
         and cause == member.cause
+        and fate is member.fate
         and flips == member.flips
         and capacity == member.capacity
         and member.would is None
@@ -101,6 +104,7 @@ def observe(member: Member, count: Tally, target: Target | None, now: Instant) -
         healthy=healthy,
         votes=votes,
         cause=cause,
+        fate=fate,
         flips=flips,
         capacity=capacity,
         dead_since=dead_since,

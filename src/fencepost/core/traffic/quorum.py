@@ -16,7 +16,7 @@ import msgspec
 
 from fencepost.core.instant import Instant
 from fencepost.core.traffic.hysteresis import HealthSettings
-from fencepost.core.traffic.membership import Voter, Votes
+from fencepost.core.traffic.membership import Fate, Voter, Votes
 from fencepost.core.traffic.verdict import Beat, CheckerReport, Verdict
 
 PPM = 1_000_000
@@ -30,6 +30,7 @@ class Tally(msgspec.Struct, frozen=True, gc=False):
     healthy: the quorum's verdict now, or None without a quorum.   votes: see `Votes`.
     failing: the newest probe failed at every counted checker (the outvoted one aside), of which there are two.
     cause: the commonest one given.   flips: the highest any of them counts.
+    fate: what makes it dead whatever the votes say, which `cause` then tells; None where they say it.
     passed: zones that call it healthy.   capacity: median reading, or None if none was given.
     """
 
@@ -40,6 +41,7 @@ class Tally(msgspec.Struct, frozen=True, gc=False):
     flips: int = 0
     passed: tuple[str, ...] = ()
     capacity: int | None = None
+    fate: Fate | None = None
 
 
 NO_VOTES = Tally()

@@ -6,9 +6,10 @@ what it hasn't heard of.
 
 import logging
 
-from fencepost.core.capacity.rows import HostRow, InstanceRow, Kind, NetworkRow, ShardRow
+from fencepost.core.capacity.rows import Kind, ShardRow
 from fencepost.core.capacity.shards import closed
-from fencepost.core.traffic.launched import FleetRows, retold
+from fencepost.core.traffic.fleet_rows import FleetRows
+from fencepost.core.traffic.launched import retold
 from fencepost.ports import PortError
 from fencepost.ports.fleet import FleetStorePort
 
@@ -28,13 +29,8 @@ class ServingRows:
         self._begin("")
 
     def _begin(self, life: str) -> None:
-        self._life = life
         self._since = dict.fromkeys(READ, 0)
-        self._instances: dict[str, InstanceRow] = {}
-        self._hosts: dict[str, HostRow] = {}
-        self._holders: dict[str, str] = {}
-        self._placed: dict[str, dict[str, InstanceRow]] = {}
-        self._networks: dict[str, NetworkRow] = {}
+        self._kept = FleetRows(life)
 
     async def read(self) -> FleetRows:
         """The rows as they are now, or as they were last if the store can't say; :attr:`problem` is why."""
@@ -49,23 +45,17 @@ class ServingRows:
     async def _read(self) -> None:
         pages = [await self.store.rows(kind, None, self._since[kind]) for kind in READ]
         lives = {page.life for page in pages}
-        if lives != {self._life}:
+        if lives != {self._kept.life}:
             self._begin(pages[-1].life)
             pages = [await self.store.rows(kind, None, 0) for kind in READ]
-            if {page.life for page in pages} != {self._life}:
+            if {page.life for page in pages} != {self._kept.life}:
                 self._begin("")
                 return
         for kind, page in zip(READ, pages, strict=True):
             self._since[kind] = page.snapshot
             for found in page.rows:
-                match found.row:
-                    case InstanceRow() as row:
-                        self._take_instance(row)
-                    case HostRow() as row:
-                        self._take_host(row)
-                    case NetworkRow() as row:
-                        self._networks[row.id] = row
-        self.rows = FleetRows(self._life, self._instances, self._hosts, self._networks, self._holders, self._placed)
+                self._kept.take(found.row)
+        self.rows = self._kept
 
     async def heard(self, pool: str, shards: int) -> bool:
         """Whether all that hosts run of a pool is in :attr:`rows`, which are read anew; a new store says nothing yet.
@@ -80,20 +70,4 @@ class ServingRows:
         if closed((found.row for found in page.rows if isinstance(found.row, ShardRow)), shards, page.life):
             return False
         await self.read()
-        return self.problem is None and page.life == self._life and retold(pool, self.rows)
-
-    def _take_instance(self, row: InstanceRow) -> None:
-        """An instance's row, and, while it is placed, its place among its pool's."""
-        before, self._instances[row.instance] = self._instances.get(row.instance), row
-        if before is not None:
-            self._placed.get(before.pool, {}).pop(row.instance, None)
-        if row.state == "placed":
-            self._placed.setdefault(row.pool, {})[row.instance] = row
-
-    def _take_host(self, row: HostRow) -> None:
-        """A host's row, and where its attempts are: nobody need look through all hosts for one of them."""
-        before, self._hosts[row.host] = self._hosts.get(row.host), row
-        for id_ in before.set.ids - row.set.ids if before is not None else ():
-            if self._holders.get(id_) == row.host:
-                del self._holders[id_]
-        self._holders.update(dict.fromkeys(row.set.ids, row.host))
+        return self.problem is None and page.life == self._kept.life and retold(pool, self.rows)
