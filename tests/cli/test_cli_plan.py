@@ -6,14 +6,14 @@ import pytest
 from msgspec import structs
 
 from fencepost.cli import plan_later, plan_markdown
-from fencepost.cli.plan import lines
+from fencepost.cli.plan import endpoint_lines, lines
 from fencepost.cli.plan_changes import changing, kept_because, unseen
 from fencepost.cli.plan_document import document
 from fencepost.cli.preview import Preview, held_in
 from fencepost.core.fence import Generation, Hold, Marker
 from fencepost.core.record_set import Content, content
 from fencepost.core.store import Head, Plan, Row
-from fencepost.core.traffic.membership import Member, Membership, Rule, State
+from fencepost.core.traffic.membership import Fate, Member, Membership, Rule, State
 from fencepost.core.zone import Live
 from fencepost.roles.configuration import Loaded
 from fencepost.settings import load
@@ -74,6 +74,19 @@ def test_a_lost_store_is_not_called_a_first_start() -> None:
 def test_where_no_address_moves_it_is_said_what_does(stands: Live, planned: Row, words: str) -> None:
     """It said "weights or ttl" of both, and of neither."""
     assert unseen(stands, planned) == words
+
+
+def test_an_endpoints_line_has_its_own_reasons_and_not_those_of_a_name_that_ends_like_it() -> None:
+    """A plan's reasons were looked for by the endpoint's name in them, and "my-api.example.test" has "api.example.test"
+    in it."""
+    longer = f"my-{API}"
+    preview = found((row(API), row(longer)), {API: live(API), longer: live(longer)}, {}, has_store=True)
+    assert preview.plan is not None
+    why = (f"{longer}: repair released", f"{API}: ttl 5 s -> 9 s, like {longer}: it")
+    preview = structs.replace(preview, plan=structs.replace(preview.plan, why=why))
+    mine = "\n".join(endpoint_lines(preview, row(API)))
+    assert "ttl 5 s -> 9 s" in mine
+    assert "released" not in mine
 
 
 def test_a_held_endpoint_says_what_stands_and_what_follows_the_holds_end() -> None:
@@ -182,9 +195,11 @@ def test_where_it_is_asked_for_it_is_not_advised() -> None:
 
 def test_a_lapsed_hosts_target_is_not_called_dead_in_a_plan() -> None:
     """Its checks pass: nobody saw it dead."""
-    lapsed = Member("127.0.1.1", "a", State.KEPT, rule=Rule.MAX_OUT, cause="the lease of host h1 has lapsed")
+    lapsed = Member(
+        "127.0.1.1", "a", State.KEPT, rule=Rule.MAX_OUT, cause="the lease of host h1 has lapsed", fate=Fate.LAPSED
+    )
     assert kept_because(lapsed) == "lapsed for a moment, kept: max_out"
-    assert kept_because(structs.replace(lapsed, cause="connection refused")).startswith("dead for ")
+    assert kept_because(structs.replace(lapsed, fate=None)).startswith("dead for ")
 
 
 def test_targets_that_serve_only_once_ready_are_a_change_in_every_form() -> None:

@@ -368,12 +368,12 @@ def test_a_plan_names_every_address_that_comes_or_goes() -> None:
     """A drain of three targets, of a zone: the line named the last of them only, by the pool's last move."""
     six = tuple(f"192.0.2.{host}" for host in range(1, 7))
 
-    def said(before: tuple[str, ...], after: tuple[str, ...], why: str = "") -> str:
+    def said(before: tuple[str, ...], after: tuple[str, ...], *, back: bool = False) -> str:
         old, new = (Row.of(NAME, Generation(0, 1), content(each, 5), None, families="4") for each in (before, after))
-        return difference(old, new, Wanted(content(after, 5), "4", 0, why))
+        return difference(old, new, Wanted(content(after, 5), "4", 0, back))
 
-    assert said(six, six[3:], "takes out 192.0.2.3") == "takes out 192.0.2.1, 192.0.2.2, 192.0.2.3"
-    assert said(six[3:], six, "brings back 192.0.2.3") == "brings back 192.0.2.1, 192.0.2.2, 192.0.2.3"
+    assert said(six, six[3:]) == "takes out 192.0.2.1, 192.0.2.2, 192.0.2.3"
+    assert said(six[3:], six, back=True) == "brings back 192.0.2.1, 192.0.2.2, 192.0.2.3"
     assert said(six[:5], six[1:]) == "takes out 192.0.2.1, adds 192.0.2.6"
     many = tuple(f"192.0.2.{host}" for host in range(1, 100))
     assert said(many, many[:1]).startswith("takes out 98 targets: 192.0.2.2, 192.0.2.3")

@@ -14,6 +14,7 @@ from fencepost.core.fence import Foreign
 from fencepost.core.instant import SECOND
 from fencepost.core.record_set import content
 from fencepost.core.traffic.membership import Mode, Rule, Voter, Votes
+from fencepost.core.traffic.roster import LAST_ONE
 from fencepost.core.zone import Live
 from fencepost.ports import Misconfigured, PortError, Unavailable
 from fencepost.roles.status import compose as compose_module
@@ -81,6 +82,18 @@ def test_pools_say_what_alarms_them() -> None:
         assert not found[early].needs_person, early
     lasting = facts(store=stored(pools={"web": pool}), first_seen={("no-quorum", "web"): NOW - 61 * SECOND})
     assert problems(compose(lasting))["no-quorum", "web"].needs_person
+
+
+def test_the_last_that_is_over_is_told_apart_from_a_refused_list_whatever_the_words_are() -> None:
+    """A list that is refused is mended by a reload; what is over, by what hinders its successor."""
+    words = f"192.0.2.1 stays, though web-1.1 is over: {LAST_ONE}"
+    over = structs.replace(POOL, source_error=words, last_over=True)
+    found = problems(made(store=stored(pools={"web": over})))
+    assert found["last-one-over", "web"].what == words
+    assert ("targets-refused", "web") not in found
+    refused = structs.replace(POOL, source_error=words)
+    found = problems(made(store=stored(pools={"web": refused})))
+    assert found["targets-refused", "web"].try_ == "fencepost reload --yes"
 
 
 def test_targets_on_which_nobody_votes_are_said() -> None:

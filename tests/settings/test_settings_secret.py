@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from fencepost.settings import decode, encode, judge
+from fencepost.settings import check, decode, encode, judge
 from fencepost.settings.initial import INITIAL
 from fencepost.settings.schema import Secret
 from fencepost.settings.secret import TsigKey, read_secret, read_tsig_key
@@ -103,6 +103,27 @@ def test_what_is_not_there_is_said(tmp_path: Path) -> None:
     ):
         (found,) = said(region(value), tmp_path, environ)
         assert reason in found
+
+
+def test_what_this_user_may_not_read_is_told_apart_by_the_kind_of_error_and_no_words(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`check` says then that it may be right (EACCES, errno(3)); a value that reads like it is just wrong."""
+    path, at = written(tmp_path / "k", KEY), str(tmp_path / "region.toml")
+    assert not judge(region('{ file = "Permission denied" }'), at, {}).denied
+
+    def refuse(*_: object, **__: object) -> str:
+        raise PermissionError(13, "Zugriff verweigert")
+
+    for method in ("read_text", "read_bytes"):
+        monkeypatch.setattr(Path, method, refuse)
+    found = judge(region(f'{{ file = "{path}" }}'), at, {})
+    assert found.denied
+    assert any("Zugriff verweigert" in each.text for each in found.mistakes)
+    written_at = tmp_path / "region.toml"
+    written_at.touch()
+    assert check(written_at, {}).denied
+    assert not check(tmp_path / "none.toml", {}).denied
 
 
 def test_the_api_token_may_be_missing_but_not_open(tmp_path: Path) -> None:

@@ -170,13 +170,19 @@ def test_the_kinds_of_errors_of_sqlite_are_told_apart(tmp_path: Path) -> None:
     """What may pass by itself or when space is freed is Unavailable; what a person must mend is Misconfigured."""
     from fencepost.roles.dns_server.file import _told
 
-    for error, wanted in (
-        (sqlite3.OperationalError("database or disk is full"), Unavailable),
-        (sqlite3.OperationalError("attempt to write a readonly database"), Misconfigured),
-        (sqlite3.OperationalError("disk I/O error"), Unavailable),
-        (sqlite3.DatabaseError("database disk image is malformed"), Misconfigured),
+    said = "a full and readonly text, unable to open, says nothing"
+    for kind, code, wanted, words in (
+        (sqlite3.OperationalError, sqlite3.SQLITE_FULL, Unavailable, "no space for"),
+        (sqlite3.OperationalError, sqlite3.SQLITE_READONLY_DBMOVED, Misconfigured, "can't write"),
+        (sqlite3.OperationalError, sqlite3.SQLITE_CANTOPEN, Misconfigured, "can't write"),
+        (sqlite3.OperationalError, sqlite3.SQLITE_IOERR_WRITE, Unavailable, "can't be used now"),
+        (sqlite3.OperationalError, None, Unavailable, "can't be used now"),
+        (sqlite3.DatabaseError, sqlite3.SQLITE_CORRUPT, Misconfigured, "damaged"),
     ):
-        with pytest.raises(wanted), _told(tmp_path):
+        error = kind(said)
+        if code is not None:
+            error.sqlite_errorcode = code
+        with pytest.raises(wanted, match=words), _told(tmp_path):
             raise error
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from fencepost.assembly.ports_in_use import taken_by
+from fencepost.assembly.ports_in_use import taken, taken_by
 from fencepost.roles.status.port_holder import DATAGRAM, STREAM, address_in, port_holder
 
 PORT = 5302
@@ -84,6 +84,9 @@ def test_the_refusal_names_the_process_at_that_address() -> None:
         held.listen()
         port = held.getsockname()[1]
         assert f"127.0.1.2:{port} is taken, by pid {os.getpid()} (" in taken_by("127.0.1.2", port, "a test")
+        found = taken("127.0.1.2", port, "a test")
+        assert found is not None
+        assert found.pid == os.getpid()
         assert taken_by("127.0.1.12", port, "a test") == ""
         assert port_holder("127.0.1.12", port) is None
         assert f"by pid {os.getpid()} (" in taken_by("0.0.0.0", port, "a test")

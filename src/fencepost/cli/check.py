@@ -34,7 +34,7 @@ def check(file: str | None = None, /, *, config: Config = None, json: Json = Fal
         for mistake in report.mistakes:
             note(str(mistake))
         note(closing(report.mistakes, loaded))
-        if any("Permission denied" in each.text for each in report.mistakes):
+        if report.denied:
             note("What can't be read may be right: be the user that fencepost runs as, and check again.")
     else:
         tell(report, shown(found.path))

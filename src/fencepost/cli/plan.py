@@ -166,7 +166,8 @@ def endpoint_lines(found: Preview, row: Row) -> list[str]:
     ]
     cells += [("-", address, *went(found, row.name, address)) for address in live.a + live.aaaa if address not in after]
     if not cells:
-        why = "; ".join(each.partition(": ")[2] for each in (found.plan.why if found.plan else ()) if row.name in each)
+        whys = [each.partition(": ") for each in (found.plan.why if found.plan else ())]
+        why = "; ".join(what for name, _, what in whys if name == row.name)
         cells.append(("~", unseen(live, row), "", why, ""))
     told = {cell[1] for cell in cells}
     return said + table(cells + [kept for kept in kept_lines(found, row.name) if kept[1] not in told], "   ")

@@ -82,18 +82,19 @@ class Talk:
 
     def another_server(self, error: Misconfigured) -> Misconfigured:
         """The error, with who answers there if that is no process that this region's supervisor knows."""
-        from fencepost.assembly.ports_in_use import holder
+        from fencepost.assembly.ports_in_use import in_words
         from fencepost.cli.up_state import supervised
+        from fencepost.roles.status.port_holder import port_holder
 
         place = self.region.dns.listen
-        by = holder(place.host, place.port) if self.region.dns.provider == "embedded" and place is not None else ""
-        known = supervised(self.region) or {}
-        if not by or any(f"pid {pid} " in by for pid in known.values()):
+        embedded = self.region.dns.provider == "embedded" and place is not None
+        by = port_holder(place.host, place.port) if embedded and place is not None else None
+        if by is None or by[0] in (supervised(self.region) or {}).values():
             if self.region.dns.provider != "embedded":
                 return error
             hint = "it is our own, and runs on what [dns] said at its start: start it again if that has changed"
             return Misconfigured(error.what, where=error.where, hint=hint)
-        what = f"{error.what}; {by} answers there, which is none that runs under this region's `fencepost up`"
+        what = f"{error.what}; {in_words(by)} answers there, which is none that runs under this region's `fencepost up`"
         hint = "if it is another region's, write another listen in [dns]"
         return Misconfigured(what, where=error.where, hint=hint)
 

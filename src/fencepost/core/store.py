@@ -84,13 +84,13 @@ class Wanted(Struct, frozen=True, gc=False):
     """What the inputs ask of an endpoint: a pure function of one input snapshot.
 
     ``shift_since`` is when a mere capacity shift (weights only) began, nanoseconds; 0 when nothing is being gathered.
-    ``why`` says for people what changed.
+    ``back``: what came into service last had been in service before; plans call it so.
     """
 
     content: Content
     families: str
     shift_since: Instant = 0
-    why: str = ""
+    back: bool = False
 
 
 OrderKind: TypeAlias = Literal["withdraw", "rollback", "release", "adopt"]

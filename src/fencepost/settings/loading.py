@@ -13,7 +13,7 @@ from fencepost.settings.cautions import note_cautions
 from fencepost.settings.fleet import judge_fleet
 from fencepost.settings.lines import Lines, Path
 from fencepost.settings.meaning import meaning
-from fencepost.settings.mistakes import Caution, Mistake, Notes, SettingsError, TooManyError, clean
+from fencepost.settings.mistakes import Caution, DeniedError, Mistake, Notes, SettingsError, TooManyError, clean
 from fencepost.settings.nesting import DEPTH_MAX, parser_said, too_deep
 from fencepost.settings.places import judge_places
 from fencepost.settings.reading import Reading
@@ -30,12 +30,13 @@ _AT = re.compile(r" ?\((?:at line (\d+), column (\d+)|at end of document)\)")
 
 class Report(msgspec.Struct, frozen=True):
     """What `check` found. With mistakes there is nothing else; `meaning` are the lines that say what the file
-    means."""
+    means. `denied`: a mistake is that this user may not read something."""
 
     region: Region | None
     mistakes: tuple[Mistake, ...]
     cautions: tuple[Caution, ...]
     meaning: tuple[str, ...]
+    denied: bool = False
 
 
 def load(path: str | os.PathLike[str], environ: Mapping[str, str] = os.environ, *, ipv6: bool | None = None) -> Region:
@@ -55,7 +56,7 @@ def check(path: str | os.PathLike[str], environ: Mapping[str, str] = os.environ,
     try:
         text = _text(FilePath(path))
     except ValueError as error:
-        return _refused(shown_path, 0, str(error))
+        return msgspec.structs.replace(_refused(shown_path, 0, str(error)), denied=isinstance(error, DeniedError))
     return judge(text, shown_path, environ, ipv6=machine_has_ipv6() if ipv6 is None else ipv6)
 
 
@@ -92,7 +93,7 @@ def judge(text: str, path: str, environ: Mapping[str, str] = os.environ, *, ipv6
     except TooManyError:
         notes.mistakes[-1] = (lines.last, "and more; mend those above first")
     mistakes = tuple(sorted((Mistake(path, _at(lines, at), said) for at, said in notes.mistakes), key=_line))
-    return Report(None, mistakes, (), ())
+    return Report(None, mistakes, (), (), notes.denied)
 
 
 def _good(path: str, region: Region, lines: Lines) -> Report:
@@ -127,6 +128,8 @@ def _text(path: FilePath) -> str:
         raise ValueError(f"is not UTF-8 (byte {error.start}); save it as UTF-8") from error
     except FileNotFoundError as error:
         raise ValueError("there is no such file; fencepost init writes one to begin with") from error
+    except PermissionError as error:
+        raise DeniedError(f"can't be read: {error.strerror}") from error
     except OSError as error:
         raise ValueError(f"can't be read: {error.strerror}") from error
 

@@ -63,6 +63,10 @@ def closing(mistakes: tuple[Mistake, ...], loaded_at: str = "") -> str:
     return f"{count}. Nothing was started{running}."
 
 
+class DeniedError(ValueError):
+    """What the machine doesn't let this user read; it may be right all the same."""
+
+
 class TooManyError(Exception):
     """So much is wrong that reading on would tell nobody more; the notes hold what was found."""
 
@@ -74,9 +78,14 @@ class Notes:
         """Start with none."""
         self.mistakes: list[tuple[Path | int, str]] = []
         self.cautions: list[tuple[Path | int, str]] = []
+        self.denied = False
 
-    def wrong(self, path: Path | int, text: str) -> None:
-        """Note a mistake at a path, or at a line already known. Raises TooManyError past a thousand."""
+    def wrong(self, path: Path | int, text: str, *, denied: bool = False) -> None:
+        """Note a mistake at a path, or at a line already known; `denied`: this user may not read what is there.
+
+        Raises TooManyError past a thousand.
+        """
+        self.denied = self.denied or denied
         if len(self.mistakes) >= MOST:
             raise TooManyError
         self.mistakes.append((path, text))

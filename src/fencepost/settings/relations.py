@@ -8,7 +8,7 @@ from typing import Protocol
 from fencepost.settings import units
 from fencepost.settings.core_settings import EXIT_PPM
 from fencepost.settings.lines import Lines, Path
-from fencepost.settings.mistakes import Notes, clean
+from fencepost.settings.mistakes import DeniedError, Notes, clean
 from fencepost.settings.notify import notify_faults
 from fencepost.settings.providers import PROVIDERS
 from fencepost.settings.schema import HostPort, Pool, Region, Safety, Secret
@@ -210,7 +210,7 @@ def _secrets(read: Read, environ: Mapping[str, str]) -> None:
         try:
             read_tsig_key(key, environ)
         except ValueError as error:
-            read.notes.wrong(("dns", "key"), f"key: {error}")
+            read.notes.wrong(("dns", "key"), f"key: {error}", denied=isinstance(error, DeniedError))
     for name, secret in read.region.dns.secrets:
         _look(read, secret, environ, ("dns", name))
     if read.region.store.dsn is not None:
@@ -235,4 +235,4 @@ def _look(read: Read, secret: Secret, environ: Mapping[str, str], at: tuple[str,
     try:
         read_secret(secret, environ)
     except ValueError as error:
-        read.notes.wrong(at, f"{at[1]}: {error}")
+        read.notes.wrong(at, f"{at[1]}: {error}", denied=isinstance(error, DeniedError))

@@ -16,7 +16,7 @@ from pathlib import Path
 import msgspec
 
 from fencepost.core.names import normalise
-from fencepost.settings.mistakes import clean, nearest
+from fencepost.settings.mistakes import DeniedError, clean, nearest
 from fencepost.settings.schema import Secret
 
 ALGORITHMS = ("hmac-sha256", "hmac-sha512", "hmac-sha384", "hmac-sha224", "hmac-sha1")
@@ -120,6 +120,8 @@ def _from_file(path: Path) -> str:
         raise ValueError(f"{shown} is not text") from None
     except FileNotFoundError:
         raise ValueError(f"{shown} is missing") from None
+    except PermissionError as error:
+        raise DeniedError(f"{shown} can't be read: {error.strerror}") from None
     except OSError as error:
         raise ValueError(f"{shown} can't be read: {error.strerror}") from None
     if not text:

@@ -172,6 +172,7 @@ def test_when_all_are_terminated_the_last_one_stays() -> None:
     assert len(row(world).members) == 1
     assert world.serving()
     assert row(world).source_error == f"10.1.0.8 stays, though web-7.1 is over: {LAST_ONE}"
+    assert row(world).last_over
     world.launch("web-9", 9)
     world.run(150)
     assert [each.source for each in row(world).members] == ["web-9.1"]
@@ -292,6 +293,7 @@ def test_the_last_ones_successor_at_its_address_takes_its_place_when_it_may_serv
     world.run(5)
     (member,) = row(world).members
     assert (member.source, member.state, row(world).source_error) == ("web-0.2", State.IN, "")
+    assert not row(world).last_over
 
 
 def test_a_wiped_fleet_takes_nobody_out() -> None:

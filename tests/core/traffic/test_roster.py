@@ -24,6 +24,7 @@ def test_deregistering_most_of_a_pool_is_neither_panic_nor_stuck() -> None:
     world.run(3)
     assert len(row(world).members) == 100
     assert "more than half" in row(world).source_error
+    assert not row(world).last_over
     world.listing = Listing(forty, 2, confirmed=True)
     world.run(3)
     assert len(row(world).members) == 40

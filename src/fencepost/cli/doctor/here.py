@@ -8,7 +8,7 @@ from pathlib import Path
 
 from fencepost import __version__
 from fencepost.assembly.doctor import Look
-from fencepost.assembly.ports_in_use import taken_by
+from fencepost.assembly.ports_in_use import taken
 from fencepost.cli.check import counted
 from fencepost.core.instant import SECOND, Instant
 from fencepost.ports import Beat, Misconfigured
@@ -106,18 +106,17 @@ def look_at_ports(region: Region, ours: Mapping[str, int | None] | None, *, api_
         places["[dns] listen"] = (region.dns.listen, True)
     for what, (place, udp) in places.items():
         try:
-            taken = taken_by(place.host, place.port, what, udp=udp)
+            found = taken(place.host, place.port, what, udp=udp)
         except Misconfigured as error:
             yield Look("attention", "ports", str(error), f"write an address of this machine in {what}")
             continue
-        mine = any(f"pid {pid} " in taken for pid in (ours or {}).values() if pid)
-        if not taken:
+        if found is None:
             yield Look("ok", "ports", f"{what}: {place} is free")
-        elif mine or (api_answers and what == "[api] listen"):
+        elif (found.pid and found.pid in (ours or {}).values()) or (api_answers and what == "[api] listen"):
             yield Look("ok", "ports", f"{what}: {place} is this region's")
         else:
             hint = "if that isn't this region's own process, write another port, or end it"
-            yield Look("note", "ports", f"{what}: {taken}", hint)
+            yield Look("note", "ports", f"{what}: {found.why}", hint)
 
 
 def now_ns() -> Instant:

@@ -43,7 +43,7 @@ def desired(records: tuple[str, ...], ttl_s: int, row: Membership | None, offer:
     made = offered(weights, ttl_s, offer)
     if ("4" in families and not made.a) or ("6" in families and not made.aaaa):
         return None
-    return Wanted(made, families, row.shift_since, latest_move(row))
+    return Wanted(made, families, row.shift_since, comes_back(row))
 
 
 def offered(weights: Mapping[str, int], ttl_s: int, offer: Offer | None) -> Content:
@@ -56,11 +56,9 @@ def offered(weights: Mapping[str, int], ttl_s: int, offer: Offer | None) -> Cont
     return content(weights, ttl_s, offer.service, {key: offer.ports.get(key, offer.port) for key in weights})
 
 
-def latest_move(row: Membership) -> str:
-    """The newest change of the set in service, in words."""
+def comes_back(row: Membership) -> bool:
+    """Whether the newest change of the set in service brought a target back that had been in service before."""
     for move in reversed(row.moves):
-        if move.before in SERVING and move.after not in SERVING:
-            return f"takes out {move.key}"
-        if move.after in SERVING and move.before not in SERVING and move.before is not None:
-            return f"adds {move.key}" if move.before is State.PENDING else f"brings back {move.key}"
-    return ""
+        if (move.before in SERVING) is not (move.after in SERVING) and move.before is not None:
+            return move.after in SERVING and move.before is not State.PENDING
+    return False

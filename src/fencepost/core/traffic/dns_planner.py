@@ -330,13 +330,12 @@ def reason(standing: Standing, row: Row) -> str:
 
 def difference(old: Row | None, new: Row, wanted: Wanted | None) -> str:
     """In a few words, what a row changes for callers."""
-    why = wanted.why if wanted is not None else ""
     if old is None:
         return "as wanted"
     if old.hold is not None and new.hold is None:
         return f"{old.hold.kind} released"
     if (old.content.a, old.content.aaaa) != (new.content.a, new.content.aaaa):
-        return moved(old.content.addresses, new.content.addresses, back=why.startswith("brings back"))
+        return moved(old.content.addresses, new.content.addresses, back=wanted is not None and wanted.back)
     if old.content.srv != new.content.srv:
         return f"SRV records {old.content.srv or 'none'} -> {new.content.srv or 'none'}"
     if old.content.weights != new.content.weights:

@@ -236,6 +236,7 @@ def compose(row: Membership, listed: Roster, work: decision.Pass, gather_ns: Dur
         voters=work.voters,
         revision=listed.revision,
         source_error=listed.error,
+        last_over=listed.last_over,
         moves=(row.moves + moves)[-MOVES_KEPT:] if moves else row.moves,
         moved=row.moved + len(moves),
     )

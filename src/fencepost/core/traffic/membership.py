@@ -294,6 +294,7 @@ class Membership(msgspec.Struct, frozen=True, gc=False):
     freeze_until: no removal before then (ns); 0 when not frozen.
     sick: share of the pool's capacity dead or failing, in millionths, when the row was written.
     voters: the checkers.   revision: the newest list applied.   source_error: why the list can't be trusted now.
+    last_over: `source_error` tells that the last instance of a family is over and stays, which no list is at fault for.
     moves: the newest moves, oldest first, at most 256; who wants all of them collects them from row to row.
     moved: number of the newest move ever made.
     """
@@ -317,5 +318,6 @@ class Membership(msgspec.Struct, frozen=True, gc=False):
     voters: tuple[Voter, ...] = ()
     revision: int = 0
     source_error: str = ""
+    last_over: bool = False
     moves: tuple[Move, ...] = ()
     moved: int = 0

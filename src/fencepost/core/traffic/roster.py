@@ -76,17 +76,19 @@ class Roster(msgspec.Struct, frozen=True, gc=False):
     """The members after the owner's acts: in listed order, then those that are no longer listed.
 
     error: why the list (or a part of it) was not followed; empty when it was.
+    last_over: `error` is that the last of a family is over, and stays until another serves.
     """
 
     members: tuple[Member, ...]
     revision: int
     error: str
+    last_over: bool = False
 
 
 def roster(row: Membership, listing: Listing, now: Instant, settings: SafetySettings) -> Roster:
     """Apply the owner's list to the row's members. Returns the row's own members where nothing changed."""
     if listing.revision < row.revision:
-        return Roster(row.members, row.revision, row.source_error)
+        return Roster(row.members, row.revision, row.source_error, row.last_over)
     if not listing.targets and not listing.deregistered:
         # A pool is never emptied by silence.
         return Roster(row.members, row.revision, listing.error or "the source lists no target; the last known stay")
@@ -105,6 +107,7 @@ def roster(row: Membership, listing: Listing, now: Instant, settings: SafetySett
         revision = listing.revision
     going, last = _over(row, leaving, over)
     leaving |= going
+    last_over = bool(last) and not error
     error = error or last
     known: dict[str, Member] = {member.key: member for member in row.members if member.key not in leaving}
     members = [
@@ -117,7 +120,7 @@ def roster(row: Membership, listing: Listing, now: Instant, settings: SafetySett
     members += [_as_listed(member, None, member.listed and not whole) for member in known.values()]
     if not members:
         return Roster(row.members, row.revision, "the last target can't leave; withdraw the endpoint instead")
-    return Roster(tuple(members), revision, error)
+    return Roster(tuple(members), revision, error, last_over)
 
 
 def _joining(target: Target, now: Instant) -> Member:

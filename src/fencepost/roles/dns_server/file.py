@@ -346,11 +346,11 @@ class _told:  # noqa: N801  reads as a word where it is used
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if not isinstance(error, (sqlite3.Error, msgspec.DecodeError, struct.error)):
             return
-        text, where = str(error), str(self._path)
-        if "readonly" in text or "unable to open" in text:
+        text, where, code = str(error), str(self._path), getattr(error, "sqlite_errorcode", 0) & 0xFF
+        if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN):
             hint = "the file and its directory must exist and be writable by the server's user"
             raise Misconfigured(f"can't write the domain's file ({text})", where=where, hint=hint) from error
-        if "full" in text:
+        if code == sqlite3.SQLITE_FULL:
             raise Unavailable(
                 "no space for the domain's file", where=where, hint="free space; the server keeps answering meanwhile"
             ) from error

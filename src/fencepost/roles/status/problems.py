@@ -13,7 +13,6 @@ from fencepost.core.traffic.desired import desired
 from fencepost.core.traffic.launched import why_dead
 from fencepost.core.traffic.membership import Member, Membership, Mode, Rule, State
 from fencepost.core.traffic.quorum import LEAST_VOTES
-from fencepost.core.traffic.roster import LAST_ONE
 from fencepost.core.zone import Live, withdraws
 from fencepost.roles.status import kinds
 from fencepost.roles.status.answered import asked, followers, foreign, held_with, of_pool, served_by, until
@@ -23,7 +22,7 @@ from fencepost.roles.status.endpoints import as_planned, endpoint_names
 from fencepost.roles.status.facts import Facts, StoreFacts
 from fencepost.roles.status.kinds import Kind
 from fencepost.roles.status.running import lives, warming
-from fencepost.roles.status.ways import SPARE, way_out
+from fencepost.roles.status.ways import way_out
 from fencepost.settings.core_settings import offer, safety_settings
 from fencepost.settings.schema import Endpoint, Pool, Region
 
@@ -85,7 +84,7 @@ def kept(facts: Facts, pool: Pool, row: Membership, member: Member) -> Problem:
     """A dead target that callers still get, with the numbers of the limit that says so, and the way out."""
     kind = kinds.KEPT.get(member.rule, kinds.KEPT[Rule.FAILING_NOW])
     why, way = why_kept(pool, row, member, facts.now), way_out(facts, pool, row, member)
-    more = f"; {way.note}" if SPARE in way.line else ""
+    more = f"; {way.note}" if way.kind == "spare" else ""
     return problem(facts, kind, member.key, f"{why_dead(member)}, kept: {why}{more}", way.line, member.since)
 
 
@@ -109,7 +108,7 @@ def alarms(facts: Facts, pool: Pool, row: Membership) -> Iterator[Problem]:
     elif row.suspect:
         text = f"{row.suspect}: removals are slowed to a tenth"
         yield problem(facts, kinds.POOL_SUSPECT, pool.name, text, explain, row.suspect_since)
-    if row.source_error.endswith(LAST_ONE):
+    if row.last_over:
         line = f"fencepost fleet instances --pool {pool.name}"
         yield problem(facts, kinds.LAST_ONE_OVER, pool.name, row.source_error, line)
     elif row.source_error:

@@ -134,7 +134,7 @@ def kept(ground: Ground, member: Member) -> list[Detail]:
         text = f"{why_kept(member, ground.row, safety, ground.facts.now) or member.rule}; {until}"
     served = ground.endpoint or served_by(ground.facts, ground.pool.name, member)
     way = way_out(ground.facts, ground.pool, ground.row, member) if served else None
-    if way is None or way.line.startswith("fencepost explain"):
+    if way is None or way.kind == "look":
         return [Detail("limit", text.removesuffix(" or you:").removesuffix(";").removesuffix(","))]
     return [Detail("limit", text), Detail("try", f"{way.line}     ({way.note})" if way.note else way.line)]
 

@@ -1,7 +1,7 @@
 """Ways out of a limit: the line to paste for a dead target that is still answered, and only one that would be taken."""
 
 from collections.abc import Collection, Iterable
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from fencepost.core.traffic.limits import above_min_in
 from fencepost.core.traffic.membership import MICRO, SERVING, Member, Membership, OverrideKind, Rule, State, family
@@ -33,10 +33,14 @@ class Drained(NamedTuple):
 
 
 class Way(NamedTuple):
-    """A line to paste, and what to know of it ("" for nothing)."""
+    """A line to paste, and what to know of it ("" for nothing).
+
+    ``kind`` is "act" for one that does something, "spare" for one that lacks an address, "look" for one that explains.
+    """
 
     line: str
     note: str = ""
+    kind: Literal["act", "spare", "look"] = "act"
 
 
 def drained(pool: Pool, row: Membership, keys: Collection[str]) -> Drained:
@@ -60,7 +64,7 @@ def way_out(facts: Facts, pool: Pool, row: Membership, member: Member) -> Way:
     passes = member.rule is Rule.FAILING_NOW and member.votes.fresh >= LEAST_VOTES
     if member.rule is Rule.OPERATOR or passes:
         # What passes again may well be on its way back: nobody is to be led to take it out for an hour.
-        return Way(f"fencepost explain {member.key}")
+        return Way(f"fencepost explain {member.key}", kind="look")
     rows = facts.store.pools if facts.store else {}
     having = [(each, rows[each.name]) for each in facts.region.pools if each.name in rows]
     effects = [drained(each, found, (member.key,)) for each, found in having]
@@ -69,8 +73,10 @@ def way_out(facts: Facts, pool: Pool, row: Membership, member: Member) -> Way:
         return Way(f"fencepost fleet instances --pool {pool.name}")
     if any(effect.empties for effect in effects):
         names = served_by(facts, pool.name, member)
-        line = f"fencepost repair {names[0].name} --address {SPARE}" if names else f"fencepost explain {member.key}"
-        return Way(line, "no other serves: mend it, or answer with a spare until then")
+        note = "no other serves: mend it, or answer with a spare until then"
+        if names:
+            return Way(f"fencepost repair {names[0].name} --address {SPARE}", note, "spare")
+        return Way(f"fencepost explain {member.key}", note, "look")
     effect = drained(pool, row, (member.key,))
     stay = f"{effect.stay} of {effect.of} stay in; min_in {effect.least}"
     confirm = f" --confirm {pool.name}" if effect.under else ""
