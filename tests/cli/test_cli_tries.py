@@ -15,6 +15,7 @@ from fencepost.roles.fleet.view import HostSeen, InstanceSeen
 from fencepost.roles.status.compose import compose
 from fencepost.roles.status.document import Out, PoolStatus, Status
 from fencepost.roles.status.facts import Facts
+from fencepost.roles.supervisor import Ended
 from fencepost.settings import load
 
 REGION = load(Path(__file__).parents[2] / "src/fencepost/dev/sample.toml", {})
@@ -159,9 +160,12 @@ def test_no_restart_is_promised_where_none_comes() -> None:
 def test_the_event_of_a_moved_instance_promises_none_either() -> None:
     """The drained host stops the old one as told, and the line said "the sample starts it again in about 60 s"."""
     drained = seen({"a1": "drain"}, [("ready", address) for address in TARGETS if address != "127.0.1.1"]).gone()
-    assert told(0, "target/127.0.1.1", "exited (pid 7)", drained).endswith("exited; its instance was moved or ended")
-    assert told(0, "target/127.0.1.11", "exited (pid 8)", drained).endswith("moved or ended"), "its second address"
-    assert told(0, "target/127.0.1.2", "exited (pid 7)", drained).endswith("starts it again in about 60 s")
+    end = Ended(0, again=False)
+    assert told(0, "target/127.0.1.1", "exited (pid 7)", drained, end).endswith(
+        "exited; its instance was moved or ended"
+    )
+    assert told(0, "target/127.0.1.11", "exited (pid 8)", drained, end).endswith("moved or ended"), "its second address"
+    assert told(0, "target/127.0.1.2", "exited (pid 7)", drained, end).endswith("starts it again in about 60 s")
 
 
 def test_nothing_is_said_of_a_fleet_that_was_not_read() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from fencepost.cli import flags, history, terminal, up_screen
 from fencepost.ports import HistoryRow, Misconfigured
-from fencepost.roles.supervisor import how
+from fencepost.roles.supervisor import Ended, how
 
 AT = 1_795_991_045_123_456_789
 
@@ -110,11 +110,13 @@ def test_writes_that_were_made_together_share_a_line() -> None:
 
 def test_what_the_supervisor_says_of_a_target_names_its_address() -> None:
     """A sample's target that was killed comes back after a minute, and the line says so."""
-    for status, said in ((15, "exited (signal 15)"), (0, "exited"), (3 << 8, "exited (code 3)")):
-        line = up_screen.told(AT, "target/127.0.2.1", f"{how(status, 4)}, back in 60.0 s")
+    for code, said in ((-15, "exited (signal 15)"), (0, "exited"), (3, "exited (code 3)")):
+        line = up_screen.told(AT, "target/127.0.2.1", "whatever it says", (), Ended(code, again=True))
         assert " ".join(line.split()[1:]) == f"target 127.0.2.1 {said}; the sample starts it again in 60 s"
-        line = up_screen.told(AT, "target/127.0.2.1", how(status, 4))
+        line = up_screen.told(AT, "target/127.0.2.1", "whatever it says", (), Ended(code, again=False))
         assert " ".join(line.split()[1:]) == f"target 127.0.2.1 {said}; the sample starts it again in about 60 s"
+    line = up_screen.told(AT, "target/127.0.2.1", "died, back in 2 s, is what its name says")
+    assert line.endswith("died, back in 2 s, is what its name says"), "no end, whatever it says"
     assert how(9, 4105) == "died (signal 9, pid 4105)"
 
 

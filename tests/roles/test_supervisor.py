@@ -11,7 +11,7 @@ from typing import NoReturn
 import pytest
 
 from fencepost.cli import up_reload
-from fencepost.roles.supervisor import Child, Spec, Supervisor
+from fencepost.roles.supervisor import Child, Ended, Spec, Supervisor
 
 
 class Region:
@@ -21,8 +21,14 @@ class Region:
         self.folder = folder
         self.short = 0
         self.told: list[tuple[str, str]] = []
+        self.ends: list[Ended] = []
         specs = [Spec("dns", self.start), Spec("checker/a", self.start)]
-        self.supervisor = Supervisor(specs, folder, lambda *said: self.told.append(said), reload=reload)
+        self.supervisor = Supervisor(specs, folder, self.take, reload=reload)
+
+    def take(self, name: str, text: str, ended: Ended | None = None, /) -> None:
+        """A line of its."""
+        self.told.append((name, text))
+        self.ends += [ended] if ended is not None else []
 
     def start(self) -> int:
         """A process, unless the system is short of them."""
@@ -83,6 +89,18 @@ def test_a_fork_that_is_refused_is_asked_for_again_and_said_once(region: Region)
         assert region.written()["checker/a"] == region.child("checker/a").pid
     finally:
         supervisor.stop_all()
+
+
+def test_how_a_process_ended_is_told_beside_its_words(region: Region) -> None:
+    """`up`'s screen says by it what is started again; read from the words, a line that was cut short said otherwise."""
+    region.supervisor.go_on()
+    try:
+        region.kill("dns")
+        region.supervisor.go_on()
+        assert region.ends == [Ended(-signal.SIGKILL, again=True)]
+        assert region.told[-1][1].startswith("died (signal 9, pid ")
+    finally:
+        region.supervisor.stop_all()
 
 
 def test_what_a_full_disk_did_not_take_is_written_when_there_is_room(region: Region, tmp_path: Path) -> None:

@@ -300,7 +300,7 @@ class Run:
         while line := await reader.readline():
             with screen.losing("a line of the supervisor's"):
                 said = json_text.loads(line)
-                screen.line(up_screen.told(said["at"], said["name"], said["text"], self.fleet.gone()))
+                screen.line(up_screen.told(said["at"], said["name"], said["text"], self.fleet.gone(), said["ended"]))
             self.fleet.looked = 0.0
             self.news.set()
         self.ended = True

@@ -18,6 +18,7 @@ from collections.abc import Iterator
 
 from fencepost.cli.terminal import note
 from fencepost.cli.up_screen import Plain, Screen
+from fencepost.roles.supervisor import Ended
 
 GONE = (errno.EPIPE, errno.EIO, errno.EBADF)
 """What a write says when nobody will ever read: the other end is closed, the terminal hung up."""
@@ -31,25 +32,25 @@ class Teller:
         self.fd = fd
         self.dropped = 0
 
-    def __call__(self, name: str, text: str) -> None:
+    def __call__(self, name: str, text: str, ended: Ended | None = None, /) -> None:
         """Tell a line; before it, how many were dropped since the last that was taken."""
         if self.dropped and self._put("supervisor", f"{self.dropped} lines were not shown: nobody was reading"):
             self.dropped = 0
-        if self.dropped or not self._put(name, text):
+        if self.dropped or not self._put(name, text, ended):
             self.dropped += 1
 
-    def _put(self, name: str, text: str) -> bool:
-        line = encoded(name, text)
+    def _put(self, name: str, text: str, ended: Ended | None = None) -> bool:
+        line = encoded(name, text, ended)
         try:
             return os.write(self.fd, line) == len(line)
         except OSError:
             return False
 
 
-def encoded(name: str, text: str) -> bytes:
+def encoded(name: str, text: str, ended: Ended | None = None) -> bytes:
     """A line as it goes through the pipe, short enough to go whole or not at all (pipe(7): PIPE_BUF)."""
     while True:
-        said = {"name": name, "text": text, "at": time.time_ns()}
+        said = {"name": name, "text": text, "at": time.time_ns(), "ended": ended}
         line = json.dumps(said, ensure_ascii=False).encode(errors="replace") + b"\n"
         if len(line) <= select.PIPE_BUF:
             return line

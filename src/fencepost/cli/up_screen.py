@@ -1,6 +1,5 @@
 """What ``up`` shows: event lines, and on a terminal a panel under them that is kept up to date."""
 
-import re
 import sys
 import time
 from collections.abc import Collection, Iterable, Mapping
@@ -20,7 +19,6 @@ from fencepost.settings import Region
 
 ENDPOINTS_LEAST = 3
 """Lines that endpoints have in any panel."""
-_PID = re.compile(r"(,)? \(?pid \d+\)")
 """Which process it was: of no use for a stand-in, and in the way."""
 
 
@@ -148,15 +146,15 @@ def joined(rows: list[HistoryRow]) -> str:
     return event(rows[0].at, who(rows[0]), text)
 
 
-def told(at: Instant, name: str, text: str, gone: Collection[str] = ()) -> str:
-    """A line from the supervisor. ``text`` says how a process ended and when it is started again.
+def told(at: Instant, name: str, text: str, gone: Collection[str] = (), ended: tuple[int, bool] | None = None) -> str:
+    """A line from the supervisor; ``ended`` is the process's exit code, or minus its signal, and whether it is back.
 
     At addresses that are ``gone`` nothing is: an instance was moved away from there, or ended for good.
     """
-    if name.startswith("target/") and text.startswith(("exited", "died")):
-        how = text.partition(", back in ")[0].replace("died", "exited")
-        how = _PID.sub(lambda found: ")" if found[1] else "", how)
-        when = "in 60 s" if ", back in " in text else "in about 60 s"  # a fleet has to notice first
+    if name.startswith("target/") and ended is not None:
+        code, again = ended
+        how = f"exited ({f'signal {-code}' if code < 0 else f'code {code}'})" if code else "exited"
+        when = "in 60 s" if again else "in about 60 s"  # a fleet has to notice first
         address = name.partition("/")[2]
         then = "its instance was moved or ended" if address in gone else f"the sample starts it again {when}"
         return event(at, "target", f"{address} {how}; {then}")

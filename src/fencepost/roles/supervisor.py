@@ -17,7 +17,7 @@ import signal
 import time
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from msgspec import Struct
 
@@ -65,6 +65,21 @@ class Child(Struct):
     """Why it couldn't be started, as was said; "" once it was."""
 
 
+class Ended(NamedTuple):
+    """How a process ended: its exit code, or minus the signal's number; and whether it is started again unasked."""
+
+    code: int
+    again: bool
+
+
+class Tell(Protocol):
+    """Takes a line for people: whose, what, and how it ended if that is what it tells. Never blocks."""
+
+    def __call__(self, name: str, text: str, ended: Ended | None = None, /) -> None:
+        """Tell it."""
+        ...
+
+
 class Calls(Protocol):
     """What others of our processes ask for, by descriptors that are watched. Nothing here may block, or raise."""
 
@@ -93,7 +108,7 @@ class Supervisor:
         self,
         specs: Sequence[Spec],
         folder: Path,
-        tell: Callable[[str, str], None],
+        tell: Tell,
         *,
         stuck: Callable[[], tuple[int, float] | None] = lambda: None,
         reload: Callable[[], None] = lambda: None,
@@ -253,13 +268,14 @@ class Supervisor:
         pid, child.pid, child.due = child.pid, 0, now + again
         if child.spec.on_call:
             child.due = math.inf
-            self.tell(child.spec.name, how(status, pid))
+            self.tell(child.spec.name, how(status, pid), Ended(os.waitstatus_to_exitcode(status), again=False))
             if self.calls is not None:
                 self.calls.ended(child.spec.name, child.last_exit)
             return
         child.restarts += 1
         often = f"; {child.restarts} times now" if lived < STEADY_S and child.restarts > 3 else ""
-        self.tell(child.spec.name, f"{how(status, pid)}, back in {again:.1f} s{often}")
+        text = f"{how(status, pid)}, back in {again:.1f} s{often}"
+        self.tell(child.spec.name, text, Ended(os.waitstatus_to_exitcode(status), again=True))
 
     def look_at_writer(self) -> bool:
         """Make known who holds the write lock and doesn't move; end it if it is ours. Whether that is news."""
