@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass, field
 
-import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
@@ -14,9 +13,9 @@ from fencepost.core.instant import SECOND
 from fencepost.core.traffic.desired import Offer, desired
 from fencepost.core.traffic.fleet_rows import FleetRows
 from fencepost.core.traffic.health import TargetsListed
-from fencepost.core.traffic.launched import by_hosts, launched, why_dead
+from fencepost.core.traffic.launched import by_hosts, launched
 from fencepost.core.traffic.load_balancer import ReportsRead
-from fencepost.core.traffic.membership import Fate, Listing, Member, Move, Rule, State, Target
+from fencepost.core.traffic.membership import Listing, Rule, State, Target
 from fencepost.core.traffic.roster import LAST_ONE
 
 LIFE = "1"
@@ -90,11 +89,6 @@ class FleetPool(PoolWorld):
         """Where the member of an instance's present attempt stands; None if it has none."""
         members = self.row.members if self.row is not None else ()
         return next((each.state for each in members if each.source == self.instances[name].id), None)
-
-
-def named(world: FleetPool, key: str) -> Member:
-    """A member by its address."""
-    return next(each for each in row(world).members if each.key == key)
 
 
 REFILLED = 400
@@ -389,46 +383,3 @@ def test_whatever_the_rows_say_nobody_is_emptied_and_removal_stays_bounded(
     ready = {each.source for each in row(world).members if each.served and each.source}
     acked = {id_ for id_, state in world.networks.items() if state.acked[0]}
     assert ready <= acked
-
-
-def test_a_members_fate_says_why_its_checks_are_of_no_account_and_its_words_decide_nothing() -> None:
-    """RULES 2: "kept is shown everywhere", and by its right name. Told from words, what another attempt took the place
-    of was called dead, and a checker's words could call a dead target lapsed."""
-    world = pool(8)
-    world.lease(0, "lapsed")
-    world.hosts["h1"] = structs.replace(world.hosts["h1"], word="gone")
-    world.run(2)
-    shown = [named(world, f"10.1.0.{number}") for number in (1, 2, 3)]
-    assert [why_dead(each) for each in shown] == ["lapsed", "gone", "dead"]
-    assert shown[2].fate is None
-    kept = {move.key: move.fate for move in row(world).moves if move.before is State.IN}
-    assert kept["10.1.0.1"] is Fate.LAPSED
-    world.lease(0, "held")
-    world.run(60)
-    back = named(world, "10.1.0.1")
-    assert (back.healthy, back.cause, back.fate) == (True, "", None)
-    alone = FleetPool(0)
-    alone.launch("web-0", 0)
-    alone.run(100)
-    alone.end_by_itself("web-0")
-    alone.launch("web-0", 0, acknowledged=False)
-    alone.run(2)
-    (member,) = row(alone).members
-    assert (why_dead(member), member.cause.startswith("attempt web-0.2 took its place, and ")) == ("over", True)
-
-
-def test_rows_and_moves_of_older_versions_have_no_fate_until_the_next_pass() -> None:
-    """A store outlives the version that wrote it; what it lacks is written by the first pass, and read as unknown."""
-    world = pool(6)
-    world.lease(0, "lapsed")
-    world.run(30)
-    found = named(world, "10.1.0.1")
-    assert found.fate is Fate.LAPSED
-    older = {name: value for name, value in msgspec.to_builtins(found).items() if name != "fate"}
-    assert msgspec.convert(older, Member) == structs.replace(found, fate=None)
-    older = {name: value for name, value in msgspec.to_builtins(row(world).moves[-1]).items() if name != "fate"}
-    assert msgspec.convert(older, Move).fate is None
-    members = tuple(structs.replace(each, fate=None) for each in row(world).members)
-    world.row = structs.replace(row(world), members=members)
-    world.run(2)
-    assert named(world, "10.1.0.1").fate is Fate.LAPSED
