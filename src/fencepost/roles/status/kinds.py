@@ -46,6 +46,7 @@ TARGETS_UNSEEN = Kind("targets-unseen", "unavailable", MINUTE)
 CHECKER_SUSPECT = Kind("checker-suspect", "unavailable", 5 * MINUTE)
 CHECKER_OUTVOTED = Kind("checker-outvoted", "refused", 5 * MINUTE)
 TARGETS_REFUSED = Kind("targets-refused", "refused", AT_ONCE)
+TARGETS_PENDING = Kind("targets-pending", "unavailable")
 LAST_ONE_OVER = Kind("last-one-over", "refused", 5 * MINUTE)
 
 FOREIGN_RECORD = Kind("foreign-record", "refused", AT_ONCE)
@@ -92,6 +93,7 @@ KINDS: dict[str, Kind] = {
         CHECKER_SUSPECT,
         CHECKER_OUTVOTED,
         TARGETS_REFUSED,
+        TARGETS_PENDING,
         LAST_ONE_OVER,
         FOREIGN_RECORD,
         NEEDS_ADOPT,
