@@ -1,13 +1,22 @@
-"""What doesn't come into service, and a store that took another's place: told while somebody may have to see to it."""
+"""What doesn't come into service, a store that is new, roles that are stopped: told while that may matter."""
 
+import asyncio
+import time
 from typing import Any
 
 from msgspec import structs
-from status_examples import NOW, POOL, made, member, problems, stored
+from status_examples import API, NOW, POOL, STORE, ids, made, member, problems, region, row, stored
 
-from fencepost.core.instant import MINUTE, SECOND
+from fencepost.core.instant import DAY, MINUTE, SECOND
+from fencepost.core.store import Head, Plan
+from fencepost.core.traffic.dns_planner import PlannerSettings
 from fencepost.core.traffic.membership import Member, State, Votes
+from fencepost.roles.domains import Domains
+from fencepost.roles.planner import PlannerHands
 from fencepost.roles.status.document import Status, when
+from fencepost.roles.status.replaced import replaced_at, takes_place
+from fencepost.settings.schema import Fleet, Secret
+from fencepost.world.reference_store import ReferenceStore
 
 LACKS = "passed from 0 of 3 zones: connection refused"
 SINCE = NOW - 10 * MINUTE
@@ -54,3 +63,42 @@ def test_a_start_has_its_time_and_what_is_told_elsewhere_is_told_once() -> None:
     assert ("targets-pending", "web") in problems(told(pending("127.0.3.9", since=NOW - limit - 1)))
     for more in ({"would": State.IN, "cause": ""}, {"votes": Votes(0, 1)}, {"listed": False}):
         assert ("targets-pending", "web") not in problems(told(pending("127.0.3.9", **more))), more
+
+
+def test_a_new_store_says_for_a_day_what_it_forgot() -> None:
+    """A cordon and a launch's key went with the store, and `status` said ok: docs/operating/store-lost.md."""
+    for ago, said in ((MINUTE, True), (DAY - SECOND, True), (DAY, False)):
+        store = stored(findings={"store": {"new": (f"new@{NOW - ago}", "")}})
+        status = made(store=store)
+        assert (("store-new", "demo.db") in {(each.id, each.on.rpartition("/")[2]) for each in status.problems}) is said
+    with_fleet = structs.replace(region(), fleet=Fleet(1, 10 * SECOND, Secret(file="k"), "none"))
+    store = stored(findings={"store": {"new": (f"new@{NOW - MINUTE}", "")}})
+    for given, named, line in ((region(), False, "fencepost history"), (with_fleet, True, "fencepost fleet hosts")):
+        (found,) = [each for each in made(region=given, store=store).problems if each.id == "store-new"]
+        assert ("cordon" in found.what) is named
+        assert (found.try_, found.since, found.needs_person) == (line, when(NOW - MINUTE), False)
+    for nonsense in ("new@", "new@x", "old@5", f"new@{NOW + DAY}"):
+        assert "store-new" not in ids(made(store=stored(findings={"store": {"new": (nonsense, "")}})))
+
+
+def test_a_first_plan_above_one_is_that_of_a_new_store() -> None:
+    """A region's very first plan is plan 1; a copy brings plans along, so its next one isn't the first."""
+    new, copied = Head(STORE), Head(STORE, 9, "n9", 5)
+    cases = ((new, 1, False), (new, 10, True), (copied, 10, False))
+    for head, number, replaces in cases:
+        assert takes_place(Plan(head, number, 0, ())) is replaces
+
+
+def test_the_planner_makes_known_that_a_store_is_new() -> None:
+    """With the very plan that adopts what stands, and once: no later plan of that store moves the time."""
+
+    async def go() -> None:
+        store = ReferenceStore(STORE, iter("abc").__next__, asyncio.sleep)
+        hands = PlannerHands(PlannerSettings("planner", "demo"), Domains({}), store)
+        await hands.publish(Plan(await store.head(), 10, 0, (row(API, number=10),)))
+        first = replaced_at(await store.findings(), time.time_ns())
+        assert first
+        await hands.publish(Plan(await store.head(), 11, 0, (row(API, number=11),)))
+        assert replaced_at(await store.findings(), time.time_ns()) == first
+
+    asyncio.run(go())

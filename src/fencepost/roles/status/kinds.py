@@ -70,6 +70,7 @@ PLACING_CLOSED = Kind("placing-closed", "refused", 5 * MINUTE)
 
 STORE_UNAVAILABLE = Kind("store-unavailable", "unavailable", MINUTE)
 STORE_MISCONFIGURED = Kind("store-misconfigured", "misconfigured", AT_ONCE)
+STORE_NEW = Kind("store-new", "unavailable")
 WRITER_STUCK = Kind("writer-stuck", "unavailable", 30 * SECOND)
 DNS_UNAVAILABLE = Kind("dns-unavailable", "unavailable", MINUTE)
 PROVIDER_REFUSES = Kind("provider-refuses", "misconfigured", AT_ONCE)
@@ -114,6 +115,7 @@ KINDS: dict[str, Kind] = {
         PLACING_CLOSED,
         STORE_UNAVAILABLE,
         STORE_MISCONFIGURED,
+        STORE_NEW,
         WRITER_STUCK,
         DNS_UNAVAILABLE,
         PROVIDER_REFUSES,

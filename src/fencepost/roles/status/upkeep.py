@@ -15,6 +15,7 @@ from fencepost.roles.status.facts import Facts
 from fencepost.roles.status.full_disk import NO_SPACE
 from fencepost.roles.status.problems import log_of, problem
 from fencepost.roles.status.rejected import on_disk, standing_refusal
+from fencepost.roles.status.replaced import forgotten, replaced_at
 from fencepost.roles.status.running import expected_roles, kind_of, lives, signs_of
 from fencepost.settings import providers
 from fencepost.settings.lookup import start_words
@@ -46,6 +47,10 @@ def store_problems(facts: Facts) -> Iterator[Problem]:
         disk = f"df -h {Path(where).parent}" if facts.region.store.kind == "sqlite" else look
         text = f"{facts.store_full.what}: {facts.store_full.hint}; records are still healed, nothing new is planned"
         yield problem(facts, kinds.STORE_UNAVAILABLE, where, text, disk, person=True)
+    if new_at := replaced_at(facts.store.findings, facts.now) if facts.store else 0:
+        fleet = facts.region.fleet is not None
+        line = "fencepost fleet hosts" if fleet else "fencepost history"
+        yield problem(facts, kinds.STORE_NEW, where, forgotten(fleet=fleet), line, new_at)
     if facts.stuck_writer is not None:
         pid, seconds = facts.stuck_writer
         role = next((name for name, process in facts.processes.items() if process.pid == pid), "")
