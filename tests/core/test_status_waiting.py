@@ -102,3 +102,23 @@ def test_the_planner_makes_known_that_a_store_is_new() -> None:
         assert replaced_at(await store.findings(), time.time_ns()) == first
 
     asyncio.run(go())
+
+
+def test_a_stopped_region_asks_for_somebody_at_once() -> None:
+    """All roles stopped by a signal were `working` for half a minute: 12 s till silent, and the patience after that."""
+    everyone = frozenset(each.pid for each in stored().beats)
+    status = made(stopped=everyone | {4000})
+    assert {role.state for role in status.roles} == {"silent"}
+    assert status.verdict == "attention"
+    (found,) = [each for each in status.problems if each.id in ("region-down", "role-silent")]
+    assert found.try_ == "kill -CONT " + " ".join(map(str, sorted({*everyone, 4000}))), "the supervisor too"
+
+
+def test_one_stopped_role_is_silent_at_once_and_others_are_not() -> None:
+    """/proc says `State: T`, which no slow machine makes of a process; its last sign of life is 0.4 s old."""
+    pid = next(each.pid for each in stored().beats if each.role == "planner")
+    status = made(stopped=frozenset({pid}))
+    assert [role.name for role in status.roles if role.state == "silent"] == ["planner"]
+    found = problems(status)["role-silent", "planner"]
+    assert (found.try_, found.needs_person) == (f"kill -CONT {pid}", False)
+    assert "is stopped" in found.what
