@@ -4,6 +4,7 @@ import asyncio
 import itertools
 import json
 import os
+import signal
 import time
 from collections.abc import Collection
 from pathlib import Path
@@ -20,7 +21,15 @@ from fencepost.roles import configuration, overrides
 from fencepost.roles.configuration import Loaded
 from fencepost.roles.overrides import StoredOverride
 from fencepost.roles.status.gather import Gatherer, gather
-from fencepost.roles.status.processes import alive, booted_at, gone, load_processes, read_processes, started_at
+from fencepost.roles.status.processes import (
+    alive,
+    booted_at,
+    gone,
+    load_processes,
+    read_processes,
+    started_at,
+    stopped,
+)
 from fencepost.world.reference_dns import ReferenceDns, ReferenceDomain
 from fencepost.world.reference_store import ReferenceStore
 
@@ -188,3 +197,23 @@ def test_a_process_that_died_is_gone_also_before_it_was_waited_for() -> None:
     assert gone({child, os.getpid(), 1}) == {child}
     os.waitpid(child, 0)
     assert gone({child, os.getpid(), 0}) == {child}
+
+
+def test_a_process_that_a_signal_stopped_is_told_from_one_that_waits() -> None:
+    """proc_pid_stat(5): T is stopped by a signal; to sleep, or to wait for one's turn, is another state."""
+    child = os.fork()
+    if not child:
+        while True:
+            signal.pause()
+    try:
+        assert stopped({child, os.getpid(), 0, 10**30}) == frozenset()
+        os.kill(child, signal.SIGSTOP)
+        os.waitpid(child, os.WUNTRACED)
+        assert stopped({child, os.getpid()}) == {child}
+        assert alive(child)
+        os.kill(child, signal.SIGCONT)
+        os.waitpid(child, os.WCONTINUED)
+        assert stopped({child}) == frozenset()
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)

@@ -68,7 +68,9 @@ def told(folder: Path, spoil: Callable[[Live], Live], *, enactors: int = 2) -> t
             whole = domain.lives[API]
             await until(lambda: all(condition.generation.number == 9 for condition in conditions))
             domain.set(spoil(whole))
-            await until(lambda: domain.lives[API].a == whole.a)
+            await until(
+                lambda: (now := domain.lives.get(API)) is not None and now.marker is not None and now.a == whole.a
+            )
             async with asyncio.timeout(WITHIN_S):
                 while not any(row.kind == "healed" for row in await store.history()):
                     await asyncio.sleep(0.01)
@@ -101,6 +103,21 @@ def test_an_altered_record_was_never_empty(tmp_path: Path) -> None:
     theirs, ours = [row for row in rows if row.kind in ("finding", "healed")]
     assert theirs.text.startswith("altered by another writer; ")
     assert ours.text == "healed: gen 9, second write"
+
+
+@pytest.mark.parametrize("emptied", [True, False])
+def test_what_lost_its_marker_too_is_told_like_the_rest(tmp_path: Path, emptied: bool) -> None:
+    """`dev wipe --both` and `--marker`: the history had `- -> 9`, as of a name that was written for the first time."""
+    rows, _ = told(tmp_path, lambda live: structs.replace(live, marker=None, a=() if emptied else live.a))
+    theirs, ours = [row for row in rows if row.kind in ("finding", "healed")]
+    assert len([row for row in rows if row.kind == "enacted"]) == 1, "the first one"
+    if emptied:
+        assert theirs.text == "emptied by another writer, its marker too, unless the server lost both; it was gen 9"
+        assert re.fullmatch(r"healed: gen 9, all anew; it was empty for \d+ m?s", ours.text)
+    else:
+        assert theirs.text == "altered by another writer: its marker is gone; it was gen 9"
+        assert ours.text == "healed: gen 9, marker anew"
+    assert theirs.at <= ours.at
 
 
 @pytest.mark.parametrize(

@@ -92,6 +92,8 @@ def test_drain_keep_and_pause_outlive_the_store_and_resumes_stay(tmp_path: Path)
         region.until(lambda: region.converged(), 10, "the new store's plan is enacted")
         assert DRAINED not in region.addresses(API)
         region.until(lambda: set(standing(region)) == words, 10, "status shows them")
+        known = json.loads(region.fencepost("status", "--json", ok=(0, 1)))
+        assert "store-new" in {each["id"] for each in known["problems"]}, "and that there was one before"
         after = standing(region)
         assert {name: each["until"] for name, each in after.items()} == {
             name: each["until"] for name, each in before.items()

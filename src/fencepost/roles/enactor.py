@@ -28,7 +28,7 @@ from fencepost.core.traffic.dns_enactor import DnsEnactor, EnactorSettings
 from fencepost.core.traffic.room import transactions
 from fencepost.core.zone import Batch, Change, Live, withdraws
 from fencepost.ports import DnsPort, Enacted, HistoryRow, Misconfigured, PortError, ReadingBack, Refused, StorePort
-from fencepost.roles.healed import healed
+from fencepost.roles.healed import written
 from fencepost.roles.history import tell
 from fencepost.roles.local_file import LocalFile
 from fencepost.roles.loop import Condition, Drill, drive, first_of
@@ -148,6 +148,8 @@ class EnactorHands:
         """What changed in DNS between ``before`` and now: to be kept, the newest generation, what was emptied."""
         self.unkept[live.name] = live
         marker = live.marker
+        if marker is None and live.empty and live.name in self.rows:
+            self.emptied.setdefault(live.name, (before, self.read_at))
         if not isinstance(marker, Marker) or marker.owner != self.settings.owner:
             return
         if self.condition is not None:
@@ -328,6 +330,7 @@ class EnactorHands:
     async def enacted(self, batch: Sequence[Change], began: Instant) -> None:
         """Make known who enacted what. It has happened whether or not this can be written down."""
         now = time.time_ns()
+        known = {change.name: self.file.recall(change.name) for change in batch if change.seen.marker is None}
         self.file.keep(
             (
                 change.name,
@@ -337,18 +340,12 @@ class EnactorHands:
             )
             for change in batch
         )
-        took = (now - began) // 1_000_000
         done, rows = [], []
         for change in batch:
-            marker, old = change.marker, change.seen.marker
-            before = old.generation if isinstance(old, Marker) else None
-            done.append(Enacted(change.name, marker.generation, self.settings.name, now, marker.writes))
-            if before == marker.generation:
-                rows += healed(change, self.settings.name, *self.emptied.pop(change.name, (0, now)), now)
-            else:
-                rows.append(
-                    self.history("enacted", change.name, f"{before or '-'} -> {marker.generation} in {took} ms")
-                )
+            marker, name = change.marker, change.name
+            done.append(Enacted(name, marker.generation, self.settings.name, now, marker.writes))
+            seen = self.emptied.pop(name, (0, now))
+            rows += written(change, known.get(name), self.settings.name, *seen, began, now)
         try:
             await self.store.note_enacted(done)
         except PortError as error:

@@ -1,14 +1,38 @@
-"""What an enactor says of an endpoint that another writer had altered or emptied, once it has healed it."""
+"""What an enactor says of an endpoint that it wrote: also what another writer had done to it, once that is healed."""
 
 import time
 
+from fencepost.core.fence import Generation, Marker
 from fencepost.core.instant import MILLISECOND, SECOND, Duration, Instant
+from fencepost.core.judge import Remembered
 from fencepost.core.zone import Change
 from fencepost.ports import HistoryRow
 from fencepost.settings.units import spoken
 
 CLOSELY: Duration = 2 * SECOND
 """Looks at DNS that are no further apart tell when something happened."""
+
+
+def written(
+    change: Change, known: Remembered | None, by: str, looked: Instant, seen: Instant, began: Instant, now: Instant
+) -> list[HistoryRow]:
+    """All that is to be said of one write, which took from ``began`` to ``now``.
+
+    ``known`` is what was remembered of an endpoint that has no marker; None of one that has. ``looked`` and ``seen``
+    are as for :func:`healed`.
+    """
+    to, old = change.marker.generation, change.seen.marker
+    before = old.generation if isinstance(old, Marker) else None
+    if before == to:
+        return healed(change, by, looked, seen, now)
+    rows: list[HistoryRow] = []
+    had = known.generation if known is not None and known.content.addresses else None
+    if had is not None:
+        rows = lost_its_marker(change, had, by, looked, seen, now)
+    if had != to:
+        took = (now - began) // MILLISECOND
+        rows.append(HistoryRow("enacted", change.name, by, f"{before or '-'} -> {to} in {took} ms", time.time_ns()))
+    return rows
 
 
 def healed(change: Change, by: str, looked: Instant, seen: Instant, now: Instant) -> list[HistoryRow]:
@@ -26,6 +50,23 @@ def healed(change: Change, by: str, looked: Instant, seen: Instant, now: Instant
         done += f"; it was empty {empty_for(looked, seen, now)}"
     return [
         HistoryRow("finding", change.name, "", f"{did} by another writer; {says}", seen),
+        HistoryRow("healed", change.name, by, done, time.time_ns()),
+    ]
+
+
+def lost_its_marker(
+    change: Change, had: Generation, by: str, looked: Instant, seen: Instant, now: Instant
+) -> list[HistoryRow]:
+    """What is said of an endpoint that is written where no marker stands, and that had one: of generation ``had``.
+
+    Our writers never take a marker away; a server that lost its domain does. Times are as for :func:`healed`.
+    """
+    did, done = "altered by another writer: its marker is gone", f"healed: gen {change.marker.generation}, marker anew"
+    if change.seen.empty:
+        did = "emptied by another writer, its marker too, unless the server lost both"
+        done = f"healed: gen {change.marker.generation}, all anew; it was empty {empty_for(looked, seen, now)}"
+    return [
+        HistoryRow("finding", change.name, "", f"{did}; it was gen {had}", seen),
         HistoryRow("healed", change.name, by, done, time.time_ns()),
     ]
 

@@ -27,6 +27,7 @@ from fencepost.roles.configuration import Running
 from fencepost.roles.domains import Domains
 from fencepost.roles.history import note
 from fencepost.roles.loop import Condition, Drill, drive, first_of
+from fencepost.roles.status.replaced import put_replaced, takes_place
 from fencepost.settings.core_settings import offer
 from fencepost.settings.schema import Endpoint
 
@@ -204,7 +205,10 @@ class PlannerHands:
         names = ", ".join(row.name.partition(".")[0] for row in plan.rows[:5]) + (" ..." if len(plan.rows) > 5 else "")
         text = f"plan {plan.number}: {'; '.join(reasons)} ({names})"
         log.info("%s", text)
-        await note(self.store, [HistoryRow("plan", names, self.settings.name, text, time.time_ns())])
+        rows = [HistoryRow("plan", names, self.settings.name, text, time.time_ns())]
+        if takes_place(plan):
+            await put_replaced(self.store, rows[0].at)
+        await note(self.store, rows)
         return Published()
 
 

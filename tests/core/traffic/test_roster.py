@@ -1,5 +1,7 @@
 """Joining and leaving: lists that err, stop halfway or are older; new targets; a lost store."""
 
+import re
+
 import pytest
 from msgspec.structs import replace
 from pool_world import DEAD, DEFAULT, SECOND_DEAD, PoolWorld, addresses, kill, member, row, warm
@@ -93,6 +95,21 @@ def test_the_last_target_never_leaves() -> None:
     world.run(5)
     assert world.count_in(State.IN) == 2
     assert "withdraw" in row(world).source_error
+
+
+def test_a_new_target_that_fails_its_checks_says_why() -> None:
+    """A wrong port read `passed from 0 of 3 zones`: the cause of the newest failed probe belongs beside it."""
+    world = warm(6)
+    world.listing = Listing(addresses(7), 2)
+    kill(world, "10.0.0.7")
+    for zone in "abc":
+        world.restart_checker(zone)
+    world.run(100)
+    assert member(world, "10.0.0.7").state is State.PENDING
+    assert re.fullmatch(r"passed from 0 of [23] zones: .+", member(world, "10.0.0.7").cause)
+    version = row(world).version
+    world.run(100)
+    assert row(world).version <= version + 1, "what doesn't change isn't written again"
 
 
 def test_a_new_target_is_not_served_before_its_verdict() -> None:

@@ -173,7 +173,8 @@ def bring_in(work: Pass) -> None:
                 _admit(work, member)
         elif member.state is State.PENDING:
             age = work.now - member.listed_at
-            lacks = readiness.missing(work.tally(member.key).passed, voting, age, work.ready(member), work.safety)
+            tally, ready = work.tally(member.key), work.ready(member)
+            lacks = readiness.missing(tally.passed, voting, age, ready, work.safety, tally.cause)
             if lacks:
                 work.place(member, State.PENDING, Rule.READINESS, lacks)
             else:

@@ -17,11 +17,12 @@ def missing(
     age_ns: Duration,
     network_ready: bool,
     settings: SafetySettings,
+    cause: str = "",
 ) -> str:
     """What a pending target still lacks, in words for people; empty when it is ready.
 
     passed: zones whose counted verdict is healthy.   voting: zones with a fresh checker that doesn't suspect itself.
-    network_ready: acknowledged, or not required.
+    network_ready: acknowledged, or not required.   cause: why its newest probe failed, "" if none did.
 
     Every voting zone is asked for, and at least two. After `ready_wait_ns` two suffice: one zone that can't reach a new
     target must not keep it out for ever.
@@ -32,5 +33,5 @@ def missing(
         return f"it is younger than {settings.ready_age_ns // 1_000_000_000} s"
     needed = LEAST_VOTES if age_ns >= settings.ready_wait_ns else max(LEAST_VOTES, len(voting))
     if len(passed) < needed:
-        return f"passed from {len(passed)} of {needed} zones"
+        return f"passed from {len(passed)} of {needed} zones{f': {cause}' if cause else ''}"
     return ""

@@ -34,6 +34,7 @@ from fencepost.roles.status.promise_watch import WATCHED
 from fencepost.roles.status.rejected import standing_refusal
 from fencepost.roles.status.running import all_restarts, role_statuses, warming
 from fencepost.roles.status.upkeep import upkeep_problems
+from fencepost.roles.status.waiting import pending_problems
 from fencepost.settings.schema import Pool
 
 
@@ -45,6 +46,7 @@ def compose(facts: Facts) -> Status:
         (
             *upkeep_problems(facts, roles),
             *pool_problems(facts),
+            *pending_problems(facts),
             *endpoint_problems(facts, roles),
             *fleet_problems(facts, roles),
         )

@@ -100,6 +100,7 @@ class Facts(Struct, frozen=True):
     own beginning isn't recorded. ``processes`` is empty where no supervisor runs the roles. ``stuck_writer`` is who
     holds the store's write lock and doesn't move, as the supervisor sees it: its pid and for how many seconds.
     ``gone`` are the pids of roles that are no longer processes of this machine, however young their last sign of life.
+    ``stopped`` are those, and the supervisor, that a signal stopped: they can do nothing until they are told to go on.
     ``repairers`` is who repaired and why, by endpoint and hold, where the history says so: a repair needs no store, and
     its marker names nobody. ``logs`` are the names of log files in ``folder``.
     ``store_full`` is what is to be said of a store that can be read and has no room to be written,
@@ -122,6 +123,7 @@ class Facts(Struct, frozen=True):
     first_seen: Mapping[tuple[str, str], Instant] = {}
     folder: str = ""
     gone: frozenset[int] = frozenset()
+    stopped: frozenset[int] = frozenset()
     logs: frozenset[str] = frozenset()
     repairers: Mapping[tuple[str, int], tuple[str, str]] = {}
     file: Region | None = None

@@ -31,7 +31,15 @@ from fencepost.roles.status.compose import compose
 from fencepost.roles.status.document import Source, Status, is_time
 from fencepost.roles.status.facts import DnsFacts, Facts, FleetFacts, ObserverFacts, StoreFacts
 from fencepost.roles.status.full_disk import full_disk
-from fencepost.roles.status.processes import gone, logs_in, pids_of, read_processes, stuck_writer
+from fencepost.roles.status.processes import (
+    gone,
+    logs_in,
+    pids_of,
+    read_processes,
+    stopped,
+    stuck_writer,
+    supervisor_of,
+)
 from fencepost.roles.status.promise_watch import VIOLATIONS_KEPT, Broken, Watched
 from fencepost.roles.status.rejected import OnDisk, rejected
 from fencepost.roles.status.repairers import Repairers
@@ -170,6 +178,7 @@ class Gatherer:
         beats = self.stored.beats if self.stored is not None else ()
         full = full_disk(self.region.store, self.folder, logs, beats, now) if fresh else None
         self.full_at = now if full is not None else self.full_at
+        pids = pids_of(self.stored, running)
         self.last = Facts(
             region=region,
             now=now,
@@ -185,7 +194,8 @@ class Gatherer:
             stuck_writer=stuck_writer(processes or {}) if started else None,
             first_seen=dict(self.first_seen),
             folder=self.folder,
-            gone=gone(pids_of(self.stored, running)),
+            gone=gone(pids),
+            stopped=stopped(pids | supervisor_of(processes or {})),
             logs=logs,
             repairers=dict(self.repairers.known),
             file=await self._file(region.path),

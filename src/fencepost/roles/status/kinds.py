@@ -46,6 +46,7 @@ TARGETS_UNSEEN = Kind("targets-unseen", "unavailable", MINUTE)
 CHECKER_SUSPECT = Kind("checker-suspect", "unavailable", 5 * MINUTE)
 CHECKER_OUTVOTED = Kind("checker-outvoted", "refused", 5 * MINUTE)
 TARGETS_REFUSED = Kind("targets-refused", "refused", AT_ONCE)
+TARGETS_PENDING = Kind("targets-pending", "unavailable")
 LAST_ONE_OVER = Kind("last-one-over", "refused", 5 * MINUTE)
 
 FOREIGN_RECORD = Kind("foreign-record", "refused", AT_ONCE)
@@ -69,6 +70,7 @@ PLACING_CLOSED = Kind("placing-closed", "refused", 5 * MINUTE)
 
 STORE_UNAVAILABLE = Kind("store-unavailable", "unavailable", MINUTE)
 STORE_MISCONFIGURED = Kind("store-misconfigured", "misconfigured", AT_ONCE)
+STORE_NEW = Kind("store-new", "unavailable")
 WRITER_STUCK = Kind("writer-stuck", "unavailable", 30 * SECOND)
 DNS_UNAVAILABLE = Kind("dns-unavailable", "unavailable", MINUTE)
 PROVIDER_REFUSES = Kind("provider-refuses", "misconfigured", AT_ONCE)
@@ -92,6 +94,7 @@ KINDS: dict[str, Kind] = {
         CHECKER_SUSPECT,
         CHECKER_OUTVOTED,
         TARGETS_REFUSED,
+        TARGETS_PENDING,
         LAST_ONE_OVER,
         FOREIGN_RECORD,
         NEEDS_ADOPT,
@@ -112,6 +115,7 @@ KINDS: dict[str, Kind] = {
         PLACING_CLOSED,
         STORE_UNAVAILABLE,
         STORE_MISCONFIGURED,
+        STORE_NEW,
         WRITER_STUCK,
         DNS_UNAVAILABLE,
         PROVIDER_REFUSES,

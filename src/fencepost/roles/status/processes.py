@@ -52,12 +52,34 @@ def pids_of(stored: StoreFacts | None, running: Mapping[str, Process]) -> set[in
     return {beat.pid for beat in beats} | {each.pid for each in running.values() if each.pid is not None}
 
 
+def supervisor_of(held: Mapping[str, Any]) -> set[int]:
+    """The supervisor's pid, as ``processes.json`` has it, if there is one."""
+    pid = held.get("supervisor")
+    return {pid} if isinstance(pid, int) else set()
+
+
 def gone(pids: Iterable[int]) -> frozenset[int]:
     """Those of these pids that no process of this machine has, or only one that has died and wasn't waited for.
 
     A region's roles run on one machine, its store's; so a sign of life by a pid that is gone says nothing any more.
     """
     return frozenset(pid for pid in pids if pid > 0 and not alive(pid))
+
+
+def stopped(pids: Iterable[int]) -> frozenset[int]:
+    """Those of these pids whose process was stopped (SIGSTOP, or a debugger) and didn't go on since.
+
+    That is told apart from a slow machine at once: a process that only waits for its turn is never in this state.
+    """
+    return frozenset(pid for pid in pids if pid > 0 and is_stopped(pid))
+
+
+def is_stopped(pid: int) -> bool:
+    """Whether /proc says so; what it hides isn't known to be."""
+    try:
+        return stat_of(pid)[0] in (b"T", b"t")
+    except (OSError, IndexError):
+        return False
 
 
 def alive(pid: int) -> bool:

@@ -119,9 +119,10 @@ def role_status(facts: Facts, name: str, beat: Beat | None, process: Process | N
     pid = process.pid if process else beat.pid if beat else None
     if pid in facts.gone:
         last_error, pid = f"its process (pid {pid}) is gone", None
+    found = state(beat, process, kind_of(name) in BEATING, heard_until(facts), facts.gone, young=is_young(facts))
     return RoleStatus(
         name=name,
-        state=state(beat, process, kind_of(name) in BEATING, heard_until(facts), facts.gone, young=is_young(facts)),
+        state="silent" if pid in facts.stopped else found,
         pid=pid,
         restarts=process.restarts if process else None,
         version=beat.version or None if beat else None,

@@ -15,6 +15,7 @@ from fencepost.roles.status.facts import Facts
 from fencepost.roles.status.full_disk import NO_SPACE
 from fencepost.roles.status.problems import log_of, problem
 from fencepost.roles.status.rejected import on_disk, standing_refusal
+from fencepost.roles.status.replaced import forgotten, replaced_at
 from fencepost.roles.status.running import expected_roles, kind_of, lives, signs_of
 from fencepost.settings import providers
 from fencepost.settings.lookup import start_words
@@ -46,6 +47,10 @@ def store_problems(facts: Facts) -> Iterator[Problem]:
         disk = f"df -h {Path(where).parent}" if facts.region.store.kind == "sqlite" else look
         text = f"{facts.store_full.what}: {facts.store_full.hint}; records are still healed, nothing new is planned"
         yield problem(facts, kinds.STORE_UNAVAILABLE, where, text, disk, person=True)
+    if new_at := replaced_at(facts.store.findings, facts.now) if facts.store else 0:
+        fleet = facts.region.fleet is not None
+        line = "fencepost fleet hosts" if fleet else "fencepost history"
+        yield problem(facts, kinds.STORE_NEW, where, forgotten(fleet=fleet), line, new_at)
     if facts.stuck_writer is not None:
         pid, seconds = facts.stuck_writer
         role = next((name for name, process in facts.processes.items() if process.pid == pid), "")
@@ -74,8 +79,9 @@ def dns_problems(facts: Facts, roles: tuple[RoleStatus, ...]) -> Iterator[Proble
         yield problem(facts, kinds.PROVIDER_REFUSES, where, text, check)
     elif error is not None:
         text = said(error).replace(f"{where}: ", "", 1)
-        text += "; its role doesn't run" if dead else ""
-        text += ", and is started again" if dead and supervised else ""
+        down = dead and not any(kind_of(role.name) == "dns" and role.state == "silent" for role in roles)
+        text += "; its role doesn't run" if down else "; its role gives no sign of life" if dead else ""
+        text += ", and is started again" if down and supervised else ""
         try_ = ask if not dead else log_of(facts, "dns") if supervised else start(facts)
         text += also(facts, roles)
         since, person = facts.dns.at if facts.dns else 0, dead and not supervised
@@ -138,6 +144,11 @@ def role_problems(facts: Facts, roles: tuple[RoleStatus, ...]) -> Iterator[Probl
         text = f"no role of this region runs{blind}: nothing is checked, planned or healed"
         yield problem(facts, kinds.REGION_DOWN, facts.region.name, text, start(facts))
         return
+    idle = [role.pid for role in roles if role.pid in facts.stopped and role.name in needed]
+    if idle and len(idle) + len(gone) == len(needed):
+        text = "every role of this region is stopped (State: T, by SIGSTOP): nothing is checked, planned or healed"
+        yield problem(facts, kinds.REGION_DOWN, facts.region.name, text, go_on(facts))
+        return
     signs = signs_of(facts)
     for role in roles:
         if says_the_same(facts, role) or (facts.store_full is not None and NO_SPACE in (role.last_error or "")):
@@ -161,6 +172,9 @@ def role_problem(facts: Facts, role: RoleStatus, beat: Beat | None, *, needed: b
             how_long = f"for {role.seen_s:.0f} s" if own else "since its start"
             text = f"process {role.pid} runs, and gave no sign of life {how_long}"
             line, began = f"cat /proc/{role.pid}/status", since if own else 0
+            if role.pid in facts.stopped:
+                text = f"process {role.pid} is stopped (by SIGSTOP, say) and does nothing"
+                line = f"kill -CONT {role.pid}"
             yield problem(facts, kinds.ROLE_SILENT, role.name, text, line, began)
         case "misconfigured":
             provider = kind_of(role.name) == "enactor"
@@ -171,6 +185,11 @@ def role_problem(facts: Facts, role: RoleStatus, beat: Beat | None, *, needed: b
     if role.version is not None and role.version != __version__ and role.state != "down":
         text = f"it runs version {role.version}, this is {__version__}"
         yield problem(facts, kinds.ROLE_OTHER_VERSION, role.name, text, "fencepost status -v")
+
+
+def go_on(facts: Facts) -> str:
+    """The line that has all that is stopped go on."""
+    return " ".join(["kill -CONT", *map(str, sorted(facts.stopped))])
 
 
 def start(facts: Facts) -> str:
