@@ -111,7 +111,7 @@ def role_lines(found: Status) -> list[str]:
     rows += [
         (
             role.name,
-            str(role.pid or "-"),
+            f"{role.pid or '-'}{f' on {role.host}' if role.host else ''}",
             role.state,
             "-" if role.seen_s is None else f"{role.seen_s:.1f} s ago",
             "-" if role.restarts is None else str(role.restarts),

@@ -233,6 +233,7 @@ class Beat(Struct, frozen=True, gc=False):
 
     ``notify`` is where it waits for NOTIFY (RFC 1996), "host:port", so that the embedded server can tell it of changes.
     ``generation`` is the number of the newest one that an enactor has read in DNS since it started; 0 for none yet.
+    ``machine`` is where ``pid`` counts (:mod:`fencepost.roles.machine`), ``host`` its name; "" by versions before.
     """
 
     role: str
@@ -243,6 +244,8 @@ class Beat(Struct, frozen=True, gc=False):
     at: Instant
     notify: str = ""
     generation: int = 0
+    machine: str = ""
+    host: str = ""
 
 
 class Waiter(Protocol):

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from fencepost import __version__
 from fencepost.ports import Beat, PortError, StorePort
 from fencepost.roles.loop import Condition
+from fencepost.roles.machine import host_name, this_machine
 
 log = logging.getLogger(__name__)
 
@@ -31,7 +32,18 @@ async def beat(role: str | Callable[[], str], store: StorePort, condition: Condi
             reached = condition.generation.number
             name = role if isinstance(role, str) else role()
             await store.beat(
-                Beat(name, os.getpid(), __version__, condition.state, condition.error, time.time_ns(), notify, reached)
+                Beat(
+                    name,
+                    os.getpid(),
+                    __version__,
+                    condition.state,
+                    condition.error,
+                    time.time_ns(),
+                    notify,
+                    reached,
+                    this_machine(),
+                    host_name(),
+                )
             )
         except PortError as error:
             log.debug("no beat: %s", error)

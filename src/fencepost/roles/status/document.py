@@ -125,7 +125,8 @@ class CheckerStatus(msgspec.Struct, frozen=True):
 class RoleStatus(msgspec.Struct, frozen=True):
     """One process. ``state``: up, misconfigured, unavailable, silent (runs, gives no sign of life), down.
 
-    ``generation``: the newest that an enactor has read in DNS.
+    ``generation``: the newest that an enactor has read in DNS. ``host``: which other one it runs on, as far as signs of
+    life tell, so that ``pid`` is a process there; null for this one's.
     """
 
     name: str
@@ -136,6 +137,7 @@ class RoleStatus(msgspec.Struct, frozen=True):
     seen_s: float | None
     last_error: str | None
     generation: int | None = None
+    host: str | None = None
 
 
 class OverrideStatus(msgspec.Struct, frozen=True):

@@ -209,7 +209,8 @@ def roles(found: Iterable[RoleStatus]) -> str:
         [
             *cells(each.name),
             f'<td class="half {"ok" if each.state == "up" else "working"}">{each.state}</td>',
-            *cells(each.pid, each.restarts, each.seen_s, each.last_error or ""),
+            *cells(f"{each.pid} on {each.host}" if each.host else each.pid),
+            *cells(each.restarts, each.seen_s, each.last_error or ""),
         ]
         for each in found
     ]

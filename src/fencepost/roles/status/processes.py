@@ -10,6 +10,8 @@ import msgspec
 from msgspec import structs
 
 from fencepost.core.instant import SECOND, Instant
+from fencepost.ports import Beat
+from fencepost.roles.machine import this_machine
 from fencepost.roles.status.facts import Process, StoreFacts
 
 
@@ -47,9 +49,15 @@ def logs_in(folder: str) -> frozenset[str]:
 
 
 def pids_of(stored: StoreFacts | None, running: Mapping[str, Process]) -> set[int]:
-    """Every process that is said to be a role's."""
+    """Every process of this machine that is said to be a role's."""
     beats = stored.beats if stored is not None else ()
-    return {beat.pid for beat in beats} | {each.pid for each in running.values() if each.pid is not None}
+    supervised = {each.pid for each in running.values() if each.pid is not None}
+    return supervised | {beat.pid for beat in beats if is_here(beat)}
+
+
+def is_here(beat: Beat) -> bool:
+    """Whether a sign of life came from this machine, so that its pid can be looked up."""
+    return beat.machine in ("", this_machine())
 
 
 def supervisor_of(held: Mapping[str, Any]) -> set[int]:
@@ -61,7 +69,7 @@ def supervisor_of(held: Mapping[str, Any]) -> set[int]:
 def gone(pids: Iterable[int]) -> frozenset[int]:
     """Those of these pids that no process of this machine has, or only one that has died and wasn't waited for.
 
-    A region's roles run on one machine, its store's; so a sign of life by a pid that is gone says nothing any more.
+    A sign of life by a pid of this machine that is gone says nothing any more.
     """
     return frozenset(pid for pid in pids if pid > 0 and not alive(pid))
 

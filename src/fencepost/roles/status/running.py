@@ -13,6 +13,7 @@ from fencepost.ports import Beat
 from fencepost.roles.heartbeat import EVERY_S, STANDBY
 from fencepost.roles.status.document import RoleState, RoleStatus, seconds
 from fencepost.roles.status.facts import Facts, Process
+from fencepost.roles.status.processes import is_here
 from fencepost.settings import Region
 from fencepost.settings.schema import Pool
 
@@ -80,22 +81,32 @@ def managers_of(facts: Facts, name: str, beat: Beat | None, standby: Beat | None
     name, so any of them speaks for that process.
     """
     process = facts.processes.get(name)
-    if beat is not None and standby is not None and beat.pid == standby.pid:
+    if beat is not None and standby is not None and (beat.machine, beat.pid) == (standby.machine, standby.pid):
         standby = None  # it stood by, and has the shard now, or had it before
     heard = standby is not None and fresh(facts, standby)
-    if process is None or (beat is not None and beat.pid == process.pid):
+    if process is None or (beat is not None and speaks_for(beat, process)):
         return {name: (beat, process), **({name + STANDBY: (standby, None)} if heard else {})}
     if standby is not None and heard and process.pid is not None:
-        standby = structs.replace(standby, pid=process.pid)
+        standby = structs.replace(standby, pid=process.pid, machine="")
     if beat is not None and fresh(facts, beat):
         return {name: (beat, None), name + STANDBY: (standby, process)}
-    known = standby if standby is not None and standby.pid == process.pid else beat
+    known = standby if standby is not None and speaks_for(standby, process) else beat
     return {name: (known, process)}
 
 
 def fresh(facts: Facts, beat: Beat) -> bool:
     """Whether it is heard, and its process isn't known to be gone."""
-    return heard_until(facts) - beat.at < SILENT_AFTER and beat.pid not in facts.gone
+    return heard_until(facts) - beat.at < SILENT_AFTER and not is_gone(beat, facts.gone)
+
+
+def is_gone(beat: Beat, gone: Collection[int]) -> bool:
+    """Whether the process that gave it is known to be gone; of another machine's that can't be known."""
+    return is_here(beat) and beat.pid in gone
+
+
+def speaks_for(beat: Beat, process: Process) -> bool:
+    """Whether a sign of life is that of a process of this machine."""
+    return is_here(beat) and beat.pid == process.pid
 
 
 def role_statuses(facts: Facts) -> tuple[RoleStatus, ...]:
@@ -117,18 +128,20 @@ def role_status(facts: Facts, name: str, beat: Beat | None, process: Process | N
     if process is not None and process.pid is None:
         last_error = process.last_exit or last_error
     pid = process.pid if process else beat.pid if beat else None
-    if pid in facts.gone:
+    here = process is not None or beat is None or is_here(beat)
+    if here and pid in facts.gone:
         last_error, pid = f"its process (pid {pid}) is gone", None
     found = state(beat, process, kind_of(name) in BEATING, heard_until(facts), facts.gone, young=is_young(facts))
     return RoleStatus(
         name=name,
-        state="silent" if pid in facts.stopped else found,
+        state="silent" if here and pid in facts.stopped else found,
         pid=pid,
         restarts=process.restarts if process else None,
         version=beat.version or None if beat else None,
         seen_s=seconds(facts.now - beat.at) if beat else None,
         last_error=last_error,
         generation=beat.generation or None if beat else None,
+        host=None if here or beat is None else beat.host,
     )
 
 
@@ -158,15 +171,16 @@ def state(
     *,
     young: bool = False,
 ) -> RoleState:
-    """See :class:`RoleStatus`. A sign of life given by an earlier process says nothing of the one that runs now.
+    """See :class:`RoleStatus`. A sign of life given by an earlier process says nothing of the one that runs now; one
+    from another machine, where a role of this name runs too, leaves nothing to be heard of the one that runs here.
 
     ``young``: so is the store, and who isn't known to be gone is taken to be up.
     """
     if process is not None and (process.pid is None or process.pid in gone):
         return "down"
-    if process is None and beat is not None and beat.pid in gone:
+    if process is None and beat is not None and is_gone(beat, gone):
         return "down"
-    if process is not None and beat is not None and beat.pid != process.pid:
+    if process is not None and beat is not None and is_here(beat) and beat.pid != process.pid:
         beat = None
     fresh = beat is not None and now - beat.at < SILENT_AFTER
     if beat is not None and (fresh or (process is not None and not beats)):
@@ -174,7 +188,7 @@ def state(
     if young:
         return "up"
     if process is None:
-        return "down"
+        return "silent" if beat is not None and not is_here(beat) and now else "down"
     if process.started and now - process.started < SPEAKS_WITHIN:
         return "up"
     return "silent" if beats and now else "up"

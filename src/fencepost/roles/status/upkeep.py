@@ -144,7 +144,7 @@ def role_problems(facts: Facts, roles: tuple[RoleStatus, ...]) -> Iterator[Probl
         text = f"no role of this region runs{blind}: nothing is checked, planned or healed"
         yield problem(facts, kinds.REGION_DOWN, facts.region.name, text, start(facts))
         return
-    idle = [role.pid for role in roles if role.pid in facts.stopped and role.name in needed]
+    idle = [role.pid for role in roles if stopped_here(facts, role) and role.name in needed]
     if idle and len(idle) + len(gone) == len(needed):
         text = "every role of this region is stopped (State: T, by SIGSTOP): nothing is checked, planned or healed"
         yield problem(facts, kinds.REGION_DOWN, facts.region.name, text, go_on(facts))
@@ -172,7 +172,10 @@ def role_problem(facts: Facts, role: RoleStatus, beat: Beat | None, *, needed: b
             how_long = f"for {role.seen_s:.0f} s" if own else "since its start"
             text = f"process {role.pid} runs, and gave no sign of life {how_long}"
             line, began = f"cat /proc/{role.pid}/status", since if own else 0
-            if role.pid in facts.stopped:
+            if role.host is not None:
+                text = f"on {role.host or 'another host'} (process {role.pid}) it gave no sign of life {how_long}"
+                line = f"ssh {role.host or 'HOST'} fencepost status"
+            if stopped_here(facts, role):
                 text = f"process {role.pid} is stopped (by SIGSTOP, say) and does nothing"
                 line = f"kill -CONT {role.pid}"
             yield problem(facts, kinds.ROLE_SILENT, role.name, text, line, began)
@@ -185,6 +188,11 @@ def role_problem(facts: Facts, role: RoleStatus, beat: Beat | None, *, needed: b
     if role.version is not None and role.version != __version__ and role.state != "down":
         text = f"it runs version {role.version}, this is {__version__}"
         yield problem(facts, kinds.ROLE_OTHER_VERSION, role.name, text, "fencepost status -v")
+
+
+def stopped_here(facts: Facts, role: RoleStatus) -> bool:
+    """Whether its process is one of this machine and was stopped."""
+    return role.host is None and role.pid in facts.stopped
 
 
 def go_on(facts: Facts) -> str:
