@@ -19,7 +19,7 @@ from fencepost.core.capacity.rows import FleetRow, HostRow, InstanceRow, Instanc
 from fencepost.core.instant import SECOND, Duration
 from fencepost.core.traffic.fleet_rows import FleetRows
 from fencepost.core.traffic.membership import Fate, Membership, State
-from fencepost.ports import Unavailable
+from fencepost.ports import Misconfigured, Unavailable
 from fencepost.ports.fleet import Page
 from fencepost.roles import configuration
 from fencepost.roles.checker.listing import Listed
@@ -29,7 +29,7 @@ from fencepost.roles.fleet.serving import ServingRows
 from fencepost.roles.load_balancer import LoadBalancers
 from fencepost.roles.loop import Condition
 from fencepost.settings import Region, load
-from fencepost.settings.schema import Launch
+from fencepost.settings.schema import Launch, Target
 from fencepost.world.reference_fleet import ReferenceFleet, ReferenceRows
 from fencepost.world.reference_store import ReferenceStore
 
@@ -151,6 +151,44 @@ def test_the_rows_as_read_last_stand_while_the_fleets_store_is_away_or_new() -> 
         row = await membership(store)
         assert [each.source for each in row.members] == ["web-a.1"]
         assert row.revision == 7
+
+    asyncio.run(go())
+
+
+def test_nobody_leaves_by_absence_while_half_of_the_list_cant_be_read() -> None:
+    """An address leaves the file because an instance has it now. A planner that has just started, and can't read the
+    fleet's rows, knows of no instance: it waits (external-dns #2858: a source that stops halfway deletes nothing).
+    """
+
+    class Away(ReferenceFleet):
+        away = True
+
+        async def rows(self, kind: object, shard: int | None = None, since: int = 0) -> Page:
+            if self.away:
+                raise Misconfigured("a host's row is a newer version's")
+            return await super().rows(kind, shard, since)  # type: ignore[arg-type]
+
+    async def go() -> None:
+        store, rows = await new_store(), ReferenceRows("1")
+        launch(rows, "web-a", 1, acknowledged=True)
+        (web,) = region().pools
+        three = tuple(Target(f"127.0.9.{number}", "a", None, 0, 0) for number in (1, 2, 3))
+        for revision, listed in ((2, three), (3, three[1:])):
+            loaded = Loaded(structs.replace(region(), pools=(structs.replace(web, targets=listed),)), revision, 0)
+            await store.put_config(configuration.encode(loaded), (await store.inputs()).config)
+            fleet = Away(rows, pause)
+            fleet.away = revision == 3
+            balancers = LoadBalancers("load balancer", store, Domains({}), fleet=fleet)
+            await balancers.balance(Condition())
+        row = await membership(store)
+        assert {each.key for each in row.members} == {each.address for each in three}
+        assert row.revision == 2
+        assert "newer version" in balancers.told["the fleet's rows"]
+        fleet.away = False
+        await balancers.balance(Condition())
+        row = await membership(store)
+        assert row.revision == 3
+        assert {each.key: (each.source, each.state) for each in row.members}["127.0.9.1"] == ("web-a.1", State.IN)
 
     asyncio.run(go())
 

@@ -11,7 +11,7 @@ from checker_running import HEALTH, MemoryStore, checking, pool_of, target_at, u
 from fencepost.adapters.probe import MS, Prober, ProbeResult, ProbeSettings
 from fencepost.adapters.probe_kinds import open_prober
 from fencepost.core.traffic.hysteresis import HealthSettings
-from fencepost.core.traffic.verdict import Beat, CheckerReport
+from fencepost.core.traffic.verdict import Beat, CheckerReport, Suspicion
 from fencepost.ports import Unavailable
 from fencepost.roles.checker import CheckerRole, CheckerSettings
 
@@ -156,6 +156,27 @@ def test_several_pools_and_a_reload() -> None:
                 assert role.pools["web"].report.verdicts[0].healthy is True
                 assert isinstance(kept, Prober)
                 assert kept.in_flight == 0
+
+    uvloop.run(main())
+
+
+def test_a_reload_that_leaves_the_probing_as_it_is_costs_no_vote() -> None:
+    """Limits aren't the checker's, and other numbers (`fall`, `rise`) judge the same probes: the prober goes on, and no
+    vote waits for anything. Otherwise all zones lose theirs at once, and a target that dies meanwhile is served on.
+    """
+
+    async def main() -> None:
+        store = MemoryStore()
+        async with target_at() as (_, port), checking(store, pool_of({"one": port})) as role:
+            await until(lambda: store.verdict("one").counts)
+            runner, before = role.pools["web"], len(store.written)
+            prober, decider = runner.prober, runner.decider
+            other = HealthSettings(interval_ns=300 * MS, timeout_ns=240 * MS, fall=5, rise=9)
+            await role.reload(CheckerSettings("a", (pool_of({"one": port, "two": port}, health=other),)))
+            await until(lambda: store.verdict("two").counts)
+            assert (role.pools["web"].prober, role.pools["web"].decider) == (prober, decider)
+            assert runner.pool.health == other
+            assert Suspicion.WARMING not in {each.suspect for each in store.written[before:]}
 
     uvloop.run(main())
 

@@ -1,5 +1,6 @@
 """``fencepost drain`` and ``keep``: a person's word about targets, beside what their checks say, never over it."""
 
+import time
 from collections.abc import Coroutine
 from typing import Any
 
@@ -21,6 +22,7 @@ from fencepost.cli.flags import (
 from fencepost.cli.scopes import Effect, Pools, Scope
 from fencepost.cli.talk import Talk, answer, talk
 from fencepost.cli.terminal import note, until_text
+from fencepost.cli.unwell import reason as reason_of
 from fencepost.core.fence import Marker
 from fencepost.core.instant import SECOND
 from fencepost.core.traffic.membership import SERVING, Membership, OverrideKind
@@ -176,6 +178,11 @@ def show_keep(known: Pools, where: list[Scope], ends: int) -> list[str]:
             back = [member.key for member in kept if member.state not in SERVING]
             more = f"; {', '.join(back)} come{'s' if len(back) == 1 else ''} back into service" if back else ""
             note(f"pool {pool}: {len(kept)} of {len(row.members)} stay in service however sick they look{more}")
+            for member in kept:
+                why = reason_of(member, pool, known.words, time.time_ns()) if member.healthy is False else None
+                if why is not None:
+                    does = "comes back" if member.key in back else "stays answered"
+                    note(f"   ! {member.key} ({member.zone}) {does}: {why[1]}")
     note(f"So it stays {until_text(ends)}.")
     return []
 

@@ -9,7 +9,7 @@ import os
 import time
 from typing import NamedTuple
 
-from fencepost.cli import terminal
+from fencepost.cli import terminal, unwell
 from fencepost.cli.check import counted
 from fencepost.cli.flags import Config, Ever, Json, Reason, Timeout, Yes, agree, duration, reason, until
 from fencepost.cli.talk import Talk, answer, endpoint_name, talk_about
@@ -87,6 +87,9 @@ async def work(
     launched = await launched_of(talk, name) if row is not None or mark != AWAY else None
     for text in strangers(talk, name, change.content, launched):
         note(text)
+    found = await unwell.unwell(talk, name, change.content.addresses)
+    for text in unwell.lines(name, change.content, live.a + live.aaaa, found):
+        note(text)
     why = reason(why, f"repair {name}")
     agree("Write it?", yes=yes)
     change = await written(talk, change, row, mark, source.content, ends)
@@ -102,6 +105,7 @@ async def work(
             "generation": generation.number,
             "epoch": generation.epoch,
             "addresses": list(change.content.addresses),
+            "unwell": unwell.document(name, found),
         },
         as_json=as_json,
     )

@@ -1,9 +1,11 @@
 """``fencepost rollback``: endpoints back to what an older plan gave them, held there for a time."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from fencepost.cli import holds
+from fencepost.cli import unwell as sick
 from fencepost.cli.flags import Config, For, Json, Reason, Timeout, Yes, agree, duration, reason, until
+from fencepost.cli.repair import launched_of, strangers
 from fencepost.cli.talk import Talk, answer, endpoint_name, talk
 from fencepost.cli.terminal import note, until_text
 from fencepost.core.fence import Marker
@@ -55,12 +57,8 @@ async def work(
     steps = [step for name in chosen if (step := await step_of(talk, name, generation, asked=bool(names)))]
     if not steps:
         raise Refused(f"nothing has changed since plan {generation}", hint="fencepost history    lists the plans")
-    for step in steps:
-        live = step.before.live
-        now, then = set(live.a + live.aaaa), set(step.content.addresses)
-        moved = [f"+{each}" for each in sorted(then - now)] + [f"-{each}" for each in sorted(now - then)]
-        what = " ".join(moved) or other_change(live, step.content)
-        note(f" {step.name}   gen {step.before.generation} -> as of plan {step.number}: {what}")
+    shown = [await show(talk, step) for step in steps]
+    unwell = None if None in shown else [each for some in shown for each in some or ()]
     note(f"Held so {until_text(ends)}; health doesn't take addresses out of it meanwhile.")
     why = reason(why, f"rollback {generation}")
     agree(f"Roll back {len(steps)} endpoint{'s' if len(steps) > 1 else ''}?", yes=yes)
@@ -74,8 +72,24 @@ async def work(
         for step, marker in zip(steps, done, strict=True)
     ]
     lines.append(f"  back     fencepost resume {' '.join(step.name for step in steps)}")
-    answer("\n".join(lines), {"done": "rollback", "on": [step.name for step in steps]}, as_json=as_json)
+    document = {"done": "rollback", "on": [step.name for step in steps], "unwell": unwell}
+    answer("\n".join(lines), document, as_json=as_json)
     return 0
+
+
+async def show(talk: Talk, step: Step) -> list[dict[str, Any]] | None:
+    """Say what a step changes, and which of its addresses don't serve now; these for programs."""
+    live = step.before.live
+    now, then = set(live.a + live.aaaa), set(step.content.addresses)
+    moved = [f"+{each}" for each in sorted(then - now)] + [f"-{each}" for each in sorted(now - then)]
+    what = " ".join(moved) or other_change(live, step.content)
+    note(f" {step.name}   gen {step.before.generation} -> as of plan {step.number}: {what}")
+    found = await sick.unwell(talk, step.name, step.content.addresses)
+    for line in sick.lines(step.name, step.content, now, found):
+        note(line)
+    for line in strangers(talk, step.name, step.content, await launched_of(talk, step.name)):
+        note(f"   ! {line}")
+    return sick.document(step.name, found)
 
 
 def other_change(live: Live, then: Content) -> str:

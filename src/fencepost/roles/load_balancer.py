@@ -116,6 +116,8 @@ class LoadBalancers:
         if loaded is not None:
             if self.fleet is not None and any(pool.launch is not None for pool in loaded.region.pools):
                 await self.fleet.read()
+                if isinstance(self.fleet.problem, Misconfigured):
+                    unreadable["the fleet's rows"] = self.fleet.problem
             for pool in loaded.region.pools:
                 work = self.passes.setdefault(pool.name, PoolPass(pool.name))
                 try:
@@ -201,13 +203,18 @@ class LoadBalancers:
         )
 
     def listing(self, loaded: Loaded, pool: Pool, row: Membership | None) -> Listing:
-        """The pool's targets as the file and the fleet's rows list them."""
+        """The pool's targets as the file and the fleet's rows list them.
+
+        Whole only if the rows could be read on this pass: an instance may run at an address that has left the file,
+        and would be taken out only because nobody could say so. A first row has a rule of its own, ``unheard``.
+        """
         targets = listed_targets(pool)
         if pool.launch is None or self.fleet is None:
             return Listing(targets, loaded.revision, confirmed=loaded.confirmed)
         instances = launched(pool.name, self.fleet.rows, row, frozenset(target.key for target in targets))
         both = (*by_hosts(targets, self.fleet.rows, row), *instances.targets)
-        return Listing(both, loaded.revision, deregistered=instances.ended, confirmed=loaded.confirmed)
+        whole = row is None or self.fleet.current
+        return Listing(both, loaded.revision, whole, instances.ended, loaded.confirmed)
 
     async def published(self, loaded: Loaded, pool: Pool) -> frozenset[str] | None:
         """The addresses that DNS answers for the pool's endpoints now; None if DNS can't be read."""

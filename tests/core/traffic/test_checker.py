@@ -13,6 +13,7 @@ from fencepost.core.traffic.health import (
     Probed,
     PublishBeat,
     PublishReport,
+    Rejudged,
     Restarted,
     TargetsListed,
 )
@@ -190,6 +191,38 @@ def test_a_restarted_checker_keeps_verdicts_and_numbers() -> None:
     assert again.bodies[0].suspect is Suspicion.WARMING
     assert again.bodies[0].sequence == bench.bodies[-1].sequence + 1
     assert again.beats[0].beat.number == bench.beats[-1].beat.number + 1
+
+
+def test_other_numbers_for_the_same_probes_cost_no_vote() -> None:
+    """A reload of `fall` and `rise` is no gap (RULES, self-suspect: what makes a vote wait is a gap): verdicts, counts
+    and votes go on, in either direction. Seen by hand: all zones lost their votes at once, for six intervals.
+    """
+    for fall, rise in ((5, 8), (2, 3)):
+        bench = warm()
+        bench.on(Probed((ProbeResult(KEYS[1], False, "status 503"),)))
+        bench.wait(SECOND)
+        seen, failures = len(bench.beats), bench.checker.targets[KEYS[1]].failures
+        bench.on(Rejudged(HealthSettings(fall=fall, rise=rise)))
+        bench.wait(SETTINGS.interval_ns)
+        assert all(each.counts for each in bench.bodies[-1].verdicts)
+        assert {each.beat.suspect for each in bench.beats[seen - 1 :]} == {None}
+        assert bench.checker.targets[KEYS[1]].failures == failures
+        for _ in range(fall - failures):
+            assert bench.verdict(KEYS[1]).healthy
+            bench.on(Probed((ProbeResult(KEYS[1], False, "status 503"),)))
+        assert bench.verdict(KEYS[1]).healthy is False, "by the new number, counting what failed before"
+        assert bench.verdict(KEYS[1]).counts
+
+
+def test_a_vote_that_didnt_count_yet_is_not_made_one_by_other_numbers() -> None:
+    """Fewer probes than either number asks for are no vote (RULES: from the fifth probe on)."""
+    bench = Bench()
+    bench.rounds(2)
+    bench.on(Rejudged(HealthSettings(fall=3, rise=8)))
+    bench.rounds(5)
+    assert not bench.verdict().counts
+    bench.rounds(1)
+    assert bench.verdict().counts
 
 
 def test_a_first_list_cut_short_loses_no_memory() -> None:

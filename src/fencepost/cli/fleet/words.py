@@ -122,17 +122,23 @@ def terminate(
         raise Misconfigured("terminate takes instances", hint="fencepost fleet instances")
 
     async def work(talk: Talk, store: FleetStorePort) -> int:
+        from fencepost.cli.fleet import losing
+
         known = {each.instance: each for each in (await seen(talk, store)).instances}
         changes.refuse_unknown("instance", instances, known)
         for name in instances:
             each = known[name]
             note(f"{name}: {each.state}{f' at {each.host}' if each.host else ''}, of pool {each.pool}")
-        agree("End it?" if len(instances) == 1 else f"End all {len(instances)}?", yes=yes)
+        lost = await losing.losses(talk, [known[name] for name in instances])
+        for line in lost.lines:
+            note(line)
+        losing.agreed(lost.effects, "End it?" if len(instances) == 1 else f"End all {len(instances)}?", yes=yes)
         rows = await talk.within(changes.terminate(store, instances), "the store")
         await talk.tell_history(", ".join(instances[:3]), f"fleet: terminate {len(rows)}", reason or "")
         states = {name: row.state for name, row in sorted(rows.items())}
         told = [f"{name} {'has ended' if state == 'ended' else 'is ending'}" for name, state in states.items()]
         document: dict[str, Any] = {"done": "terminate", "on": sorted(rows), "states": states}
+        document["pools"] = losing.document(lost.effects)
         answer("\n".join(told), document, as_json=json)
         return 0
 

@@ -27,6 +27,7 @@ from fencepost.core.traffic.hysteresis import (
     HealthSettings,
     Hysteresis,
     after_gap,
+    rejudged,
     restored,
     step,
     verdict,
@@ -78,6 +79,15 @@ class Restarted(Event, frozen=True, gc=False):
 
     last: CheckerReport | None = None
     beat: int = 0
+
+
+class Rejudged(Event, frozen=True, gc=False):
+    """Other numbers judge the same probes from now on: `fall` and `rise` of a file that was loaded.
+
+    No gap, so no vote is lost: with every zone's gone at once nothing could be decided for six intervals.
+    """
+
+    settings: HealthSettings
 
 
 class PublishReport(Effect, frozen=True, gc=False):
@@ -133,6 +143,10 @@ class Checker(msgspec.Struct):
                 self._restarted(last, beat, now)
             case TargetsListed(keys=keys):
                 self._list(keys, now)
+            case Rejudged(settings=settings):
+                before, self.settings = self.settings, settings
+                self.targets = {key: rejudged(state, before, settings) for key, state in self.targets.items()}
+                self.touched = dict.fromkeys(self.targets)
             case CanaryProbed(ok=ok):
                 if ok and self.canary_failed:
                     self._late(now)

@@ -185,6 +185,12 @@ def after_gap(was: Hysteresis) -> Hysteresis:
     return msgspec.structs.replace(was, failures=0, passes=0, probes=0)
 
 
+def rejudged(was: Hysteresis, before: HealthSettings, settings: HealthSettings) -> Hysteresis:
+    """The target once other numbers judge the same probes: what was observed stays, and a vote that counted counts."""
+    probes = settings.warm_probes if was.probes >= before.warm_probes else min(was.probes, settings.warm_probes)
+    return msgspec.structs.replace(was, passes=min(was.passes, settings.rise), probes=probes)
+
+
 def verdict(key: str, state: Hysteresis, settings: HealthSettings) -> Verdict:
     """What is published of it."""
     phase = state.phase

@@ -153,7 +153,8 @@ class Listing(msgspec.Struct, frozen=True, gc=False):
 
     targets: as listed now; empty means "it said nothing", never "there are none".
     revision: number of the owner's list; the row keeps the newest applied, and an older one changes nothing.
-    complete: the whole list was read and checked. Only then is absence from a *newer* revision the owner's act.
+    complete: the whole list was read and checked (of a pool that launches, the fleet's rows too). Only then is absence
+        from a *newer* revision the owner's act.
     deregistered: keys that were taken off by name.
     confirmed: the owner said yes to taking off the last target or more than half the pool at once.
     error: what went wrong while listing, empty when nothing did.

@@ -34,6 +34,7 @@ from fencepost.core.traffic.health import (
     Probed,
     PublishBeat,
     PublishReport,
+    Rejudged,
     Restarted,
     TargetsListed,
 )
@@ -143,6 +144,11 @@ class PoolRunner:
         if self.prober is not None:
             self.prober.set_targets(pool.targets)
 
+    def rejudge(self, pool: CheckedPool) -> None:
+        """Judge what goes on being probed as before by the pool's numbers."""
+        self.pool = msgspec.structs.replace(self.pool, health=pool.health)
+        self.tell(Rejudged(pool.health))
+
     def probed(self, results: Sequence[Result]) -> bool:
         """Pass on what was observed; whether there was anything."""
         known = tuple(
@@ -221,20 +227,25 @@ class CheckerRole:
                 await self.writer.flush()
 
     async def reload(self, settings: CheckerSettings) -> None:
-        """Go on with new pools and targets; pools that didn't change aren't disturbed. Zone and health port stay as
-        they were.
+        """Go on with new pools and targets. Zone and health port stay as they were.
+
+        Only a pool that is probed otherwise, its pace included, begins anew, without votes until it is warm. What else
+        changes disturbs nobody.
         """
         async with self._changing:
             wanted = {pool.name: pool for pool in settings.pools}
             for name, runner in list(self.pools.items()):
                 pool = wanted.get(name)
-                if pool is None or (pool.health, pool.probe) != (runner.pool.health, runner.pool.probe):
+                if pool is None or pool.probe != runner.pool.probe:
                     runner.stop()
                     del self.pools[name]
                     if pool is not None and runner.report is not None:
                         # What it last thought may not have reached the store yet.
                         self._start(pool, runner.report, runner.beat)
-                elif pool.targets != runner.pool.targets:
+                    continue
+                if pool.health != runner.pool.health:
+                    runner.rejudge(pool)
+                if pool.targets != runner.pool.targets:
                     runner.list_targets(pool)
             for name, pool in wanted.items():
                 if name not in self.pools:

@@ -32,6 +32,11 @@ class ServingRows:
         self._since = dict.fromkeys(READ, 0)
         self._kept = FleetRows(life)
 
+    @property
+    def current(self) -> bool:
+        """Whether :attr:`rows` are what the store held when it was last asked."""
+        return self.problem is None and self.rows.life == self._kept.life != ""
+
     async def read(self) -> FleetRows:
         """The rows as they are now, or as they were last if the store can't say; :attr:`problem` is why."""
         try:
