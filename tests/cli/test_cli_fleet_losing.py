@@ -42,9 +42,7 @@ def serve(region: FleetRegion, *addresses: str) -> None:
 
 
 def test_terminate_says_what_callers_lose(region: FleetRegion) -> None:
-    """Nothing holds it back, no limit either (RULES, size: the owner's act), so who does it sees the numbers first;
-    in the manner of a drain, and a script's --yes goes on being enough (docs/operating/fleet.md).
-    """
+    """No limit holds it back, so who does it sees the numbers first, in a drain's manner (docs/operating/fleet.md)."""
     serve(region, "192.0.2.10", "192.0.2.11", "192.0.2.12")
     done = region.call("fleet", "terminate", "web-aaaa2222", "web-bbbb3333")
     assert done.returncode == 2
@@ -65,8 +63,12 @@ def test_terminate_says_what_limit_it_passes_and_what_to_launch_first(region: Fl
     assert "of 192.0.2.10 the last stays answered though nothing runs there" in done.stderr
     assert "that is under min_in, and no limit holds a terminate back" in done.stderr
     assert "fencepost fleet launch web --count 1 --wait" in done.stderr
-    assert "add --yes" in done.stderr
-    region.call("fleet", "terminate", "web-aaaa2222", "--yes")
+    assert "add --confirm web" in done.stderr
+    refused = region.call("fleet", "terminate", "web-aaaa2222", "--yes")
+    assert (refused.returncode, region.instances()["web-aaaa2222"].state) == (2, "placed"), (
+        "a yes isn't enough for that"
+    )
+    region.call("fleet", "terminate", "web-aaaa2222", "--confirm", "web")
     done = region.call("fleet", "terminate", "web-aaaa2222", "--yes")
     assert "out of service" not in done.stderr, "it ends already: asked twice, nobody more is lost"
 
@@ -82,12 +84,13 @@ def test_at_a_terminal_the_pool_that_goes_under_min_in_is_typed(monkeypatch: pyt
     monkeypatch.setattr(flags, "asking", lambda: True)
     monkeypatch.setattr(flags, "ask", said)
     under = Effect("web", (), 1, 3, 2, under=True, empties=False)
-    losing.agreed([under], "End it?", yes=False)
-    losing.agreed([under], "End it?", yes=True)
-    assert asked == ["Type web to go on: "]
+    losing.agreed([under], "End it?", yes=False, said=None)
+    losing.agreed([under], "End it?", yes=True, said=None)
+    assert asked == ["Type web to go on: "] * 2
+    losing.agreed([under], "End it?", yes=False, said="web")
     with pytest.raises(Declined):
-        losing.agreed([under._replace(under=False)], "End it?", yes=False)
-    assert asked[1:] == ["End it? [y/N] "]
+        losing.agreed([under._replace(under=False)], "End it?", yes=False, said=None)
+    assert asked[2:] == ["End it? [y/N] "]
 
 
 @pytest.mark.parametrize(

@@ -113,14 +113,16 @@ def answer(live: Live, gone: Collection[str], apart: str) -> str:
     return f": {len(left)} of {counted(len(now), 'address')} {'stays' if len(left) == 1 else 'stay'} answered{more}"
 
 
-def agreed(effects: Sequence[Effect], question: str, *, yes: bool) -> None:
-    """Go on only with a yes; a person says the name of each pool that goes under ``min_in``. Raises as `agree` does."""
+def agreed(effects: Sequence[Effect], question: str, *, yes: bool, said: str | None) -> None:
+    """Go on only with a yes, or with the name of each pool that goes under ``min_in`` (``said``: by ``--confirm``).
+
+    Raises as ``agree`` and ``confirm`` do.
+    """
     under = [each.pool for each in effects if each.under or each.empties]
-    if not under or yes or not flags.asking():
+    if not under:
         flags.agree(question, yes=yes)
-        return
     for pool in under:
-        flags.confirm(f"That is under min_in of pool {pool}. {question}", pool, None)
+        flags.confirm(f"That is under min_in of pool {pool}. {question}", pool, said)
 
 
 def named(names: Collection[str]) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from fencepost.cli.check import counted
-from fencepost.cli.flags import Config, Json, Note, Timeout, Yes, agree, duration
+from fencepost.cli.flags import Config, Confirm, Json, Note, Timeout, Yes, agree, duration
 from fencepost.cli.fleet.reading import Seen, fleet_region, seen, with_store
 from fencepost.cli.fleet.tables import room
 from fencepost.cli.talk import Talk, answer
@@ -106,6 +106,7 @@ def effect(word: Word, names: Sequence[str], known: Seen) -> list[str]:
 def terminate(
     *instances: str,
     reason: Note = None,
+    confirm: Confirm = None,
     yes: Yes = False,
     timeout: Timeout = "10s",
     config: Config = None,
@@ -132,7 +133,9 @@ def terminate(
         lost = await losing.losses(talk, [known[name] for name in instances])
         for line in lost.lines:
             note(line)
-        losing.agreed(lost.effects, "End it?" if len(instances) == 1 else f"End all {len(instances)}?", yes=yes)
+        losing.agreed(
+            lost.effects, "End it?" if len(instances) == 1 else f"End all {len(instances)}?", yes=yes, said=confirm
+        )
         rows = await talk.within(changes.terminate(store, instances), "the store")
         await talk.tell_history(", ".join(instances[:3]), f"fleet: terminate {len(rows)}", reason or "")
         states = {name: row.state for name, row in sorted(rows.items())}
