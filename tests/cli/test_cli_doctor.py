@@ -155,6 +155,10 @@ def test_versions_and_clocks(monkeypatch: pytest.MonkeyPatch) -> None:
         assert states(here.look_at_clock([beat()], NOW, alone=alone)) == [first]
         ahead = beat(at=NOW + 12 * SECOND)
         assert states(here.look_at_clock([ahead], NOW, alone=alone)) == [first, "attention"]
+        more = [msgspec.structs.replace(ahead, role=f"checker/{zone}") for zone in "abc"]
+        assert states(here.look_at_clock([ahead, *more], NOW, alone=alone)) == [first, "attention"], (
+            "one cause, one line"
+        )
     monkeypatch.undo()
     state, error_us = here.kernel_clock()
     assert state >= -1

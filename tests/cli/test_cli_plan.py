@@ -82,6 +82,7 @@ def test_an_endpoint_has_its_own_reason_and_not_those_of_names_within_it() -> No
     ("stands", "planned", "words"),
     [
         (live(API), row(API, structs.replace(SIX, ttl=9)), "ttl 5 s -> 9 s"),
+        (Live(API, None, SIX.a, (), 0), row(API), "ttl 0 s -> 5 s"),
         (live(API), row(API, content(dict.fromkeys(SIX.a, 2) | {SIX.a[0]: 1}, 5)), "weights"),
         (live(API), row(API), "only its marker; callers see no change"),
         (Live(API, None, SIX.a, (), 5), row(API), "its marker is written"),

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 
 from fencepost.assembly.doctor import Look, look_at_store
 from fencepost.cli.check import counted
-from fencepost.cli.doctor.here import fresh
+from fencepost.cli.doctor.here import fresh, listed
 from fencepost.cli.talk import Talk
 from fencepost.core.fence import Marker
 from fencepost.core.instant import MINUTE, SECOND, Instant
@@ -106,7 +106,9 @@ def look_at_owners(
 ) -> Iterator[Look]:
     """Names that somebody else holds, and signs of another region under our owner. ``rows`` are our store's newest."""
     managed = {endpoint.name for endpoint in region.endpoints}
-    strangers, others, orphans, odd, barred, as_asked = [], [], [], [], [], []
+    strangers, others, orphans, barred = [], [], [], []
+    odd: list[str] = []
+    as_asked: list[str] = []
     for live in lives:
         marker = live.marker
         if isinstance(marker, Marker) and marker.owner == region.owner:
@@ -175,8 +177,3 @@ def look_at_notify(talk: Talk, beats: Sequence[Beat], now: Instant) -> Iterator[
 async def look_at_whole_store(talk: Talk) -> Sequence[Look]:
     """The store's head and kind, within the patience. Raises a ``PortError``."""
     return await talk.within(look_at_store(talk.region), f"the store ({talk.region.store.kind})")
-
-
-def listed(names: Sequence[str], most: int = 4) -> str:
-    """Names, the first few of many."""
-    return ", ".join(sorted(names)[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
