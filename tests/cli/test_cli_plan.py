@@ -62,22 +62,6 @@ def test_a_lost_store_is_not_called_a_first_start() -> None:
     assert "adopts what stands" in said
 
 
-def test_an_endpoint_has_its_own_reason_and_not_those_of_names_within_it() -> None:
-    """The domain's own name had the reasons of all ("as wanted; as wanted; as wanted"), since theirs end in it.
-
-    Seen when a zone file with addresses at its apex was moved in.
-    """
-    apex = "example.test"
-    reasons = tuple(f"{name}: adopts generation {number}" for number, name in enumerate((API, apex, WWW), 1))
-    preview = found(
-        (row(API), row(apex), row(WWW)), {name: live(name) for name in (API, apex, WWW)}, {}, has_store=True
-    )
-    assert preview.plan is not None
-    said = lines(structs.replace(preview, plan=structs.replace(preview.plan, why=reasons)))
-    of_apex = said.index(next(line for line in said if f"{apex}" in line and API not in line and " gen " in line))
-    assert said[of_apex + 1].endswith("adopts generation 2")
-
-
 @pytest.mark.parametrize(
     ("stands", "planned", "words"),
     [
