@@ -3,8 +3,13 @@
 import pytest
 
 from fencepost.cli.acts import act, write
+from fencepost.cli.drain import placed
 from fencepost.cli.history import document, line, what
+from fencepost.cli.resume import ended, ending
+from fencepost.cli.scopes import Scope
+from fencepost.core.traffic.membership import OverrideKind
 from fencepost.ports import HistoryRow
+from fencepost.roles.overrides import StoredOverride
 
 API = "api.example.test"
 
@@ -43,3 +48,15 @@ def test_a_write_to_the_endpoint_asked_about_says_what_it_replaced() -> None:
     row = HistoryRow("enacted", API, "enactor/c", "- -> 1 in 44 ms", 0)
     assert line(row, API).endswith("enactor c  wrote gen 1, the first, in 44 ms")
     assert what(row, None) == f"{API} - -> 1 in 44 ms"
+
+
+def test_an_address_of_two_pools_is_told_once() -> None:
+    """A word stands in each pool; `drain` and `resume` said the same line twice, as if it had been two things."""
+    both = [Scope(pool, "127.0.1.2") for pool in ("api", "www")]
+    assert placed(OverrideKind.KEEP, both, 0) == placed(OverrideKind.KEEP, both[:1], 0)
+    words = [
+        StoredOverride(pool, pool=pool, target="127.0.1.2", what=OverrideKind.DRAIN, by="ada")
+        for pool in ("api", "www")
+    ]
+    assert ended(words) == ["127.0.1.2: the drain is over"]
+    assert ending(words) == ["ends  drain of 127.0.1.2 (by ada: )"]

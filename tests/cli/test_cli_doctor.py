@@ -110,9 +110,13 @@ def test_owners(tmp_path: Path) -> None:
     (look,) = there.look_at_owners(found, [theirs], "ab12")
     assert look.state == "attention"
     assert '"us-2"' in look.text
+    assert "adopt" not in look.hint, "which refuses another owner's (moving-in.md)"
     assert states(there.look_at_owners(found, [Live(API, Foreign("", ((b"x",),)))], "ab12")) == ["attention"]
     (look,) = there.look_at_owners(found, [Live(API, None, ("192.0.2.1",), (), 30)], "ab12")
-    assert "adopt" in look.hint
+    assert (look.state, "adopt" in look.hint) == ("attention", True)
+    asked = tuple(target.address for target in found.pools[0].targets)
+    (look,) = there.look_at_owners(found, [Live(API, None, asked, (), 30)], "ab12")
+    assert (look.state, "a start writes the marker" in look.text) == ("ok", True), "as `plan` says (moving-in.md)"
     (look,) = there.look_at_owners(found, [Live(API, other=("CNAME",))], "ab12")
     assert (look.state, f"{API} (CNAME)" in look.text, "adopt" in look.hint) == ("attention", True, False)
     (look,) = there.look_at_owners(found, [ours], "cd34")
@@ -151,6 +155,10 @@ def test_versions_and_clocks(monkeypatch: pytest.MonkeyPatch) -> None:
         assert states(here.look_at_clock([beat()], NOW, alone=alone)) == [first]
         ahead = beat(at=NOW + 12 * SECOND)
         assert states(here.look_at_clock([ahead], NOW, alone=alone)) == [first, "attention"]
+        more = [msgspec.structs.replace(ahead, role=f"checker/{zone}") for zone in "abc"]
+        assert states(here.look_at_clock([ahead, *more], NOW, alone=alone)) == [first, "attention"], (
+            "one cause, one line"
+        )
     monkeypatch.undo()
     state, error_us = here.kernel_clock()
     assert state >= -1

@@ -10,12 +10,13 @@ from msgspec import structs
 from fencepost.cli.history import event, what
 from fencepost.cli.layout import ENDLESS, cells, cropped, fitted, table
 from fencepost.cli.prove import race_lines
-from fencepost.cli.screen import problem_lines, status_lines
+from fencepost.cli.screen import override_lines, problem_lines, status_lines
 from fencepost.cli.terminal import say, styled
+from fencepost.cli.up_screen import panel
 from fencepost.ports import HistoryRow
 from fencepost.proving.races import Race
 from fencepost.roles.status.compose import compose
-from fencepost.roles.status.document import CheckerStatus, PoolStatus, Problem, RoleStatus, Status
+from fencepost.roles.status.document import CheckerStatus, OverrideStatus, PoolStatus, Problem, RoleStatus, Status
 from fencepost.roles.status.facts import Facts
 from fencepost.settings import load
 
@@ -77,6 +78,29 @@ def test_what_fail_open_keeps_is_told_once() -> None:
     assert lines[5] == "   try      fencepost drain 198.51.100.1 --for 1h --confirm db"
     one = problem_lines(structs.replace(busy(), problems=(many[0],)))
     assert one[1] == "   try      fencepost drain 192.0.2.10 --for 1h"
+
+
+def test_a_word_on_an_address_of_two_pools_is_one_row() -> None:
+    """It stood twice under PLACED BY PERSONS, with nothing to tell one from the other."""
+    word = OverrideStatus("drain", "127.0.1.2", "ada", "disk", "2025-10-20T09:00:00Z")
+    twice = structs.replace(busy(), overrides=(structs.replace(word, id="1"), structs.replace(word, id="2")))
+    assert len(override_lines(twice)) == 1
+
+
+def test_the_cause_is_told_before_what_follows_from_it() -> None:
+    """With a wrong key `up` showed two foreign markers and no key: it stood sixth, and its panel has room for two.
+
+    Each problem names what to do (docs/operating/problems.md); of many the first is what people do.
+    """
+    foreign = [Problem("foreign-record", "refused", f"{n}.test", "its owner is 'x'", "", True, None) for n in range(5)]
+    key = Problem("provider-refuses", "misconfigured", "192.0.2.53:53", "TSIG BADSIG", "", True, None)
+    empty = Problem("empty-now", "unavailable", "z.test", "answers nothing", "", True, None)
+    said = problem_lines(structs.replace(busy(), problems=(*foreign, empty, key)))
+    assert ["z.test" in said[0], "BADSIG" in said[1], "0.test" in said[2]] == [True] * 3
+    status = structs.replace(busy(), problems=(*foreign, key))
+    shown = [row for row in panel(REGION, status, {}, 0.0, (80, 40)) if "attention" in row or "more" in row]
+    assert ["BADSIG" in shown[0], "0.test" in shown[1]] == [True, True]
+    assert shown[2:] == [" 4 more for a person: fencepost status"]
 
 
 @pytest.mark.parametrize("columns", [60, 80])
@@ -185,3 +209,18 @@ def test_an_epoch_is_said_once() -> None:
 def test_an_event_is_one_line_where_no_terminal_is(capsys: pytest.CaptureFixture[str]) -> None:
     """`history | grep` once found half of a row."""
     assert "\n" not in event("00:00:01.000  enactor b  ", "word " * 60)
+
+
+def test_what_is_to_be_pasted_stays_whole_and_what_it_does_goes_beneath_it() -> None:
+    """ "Made for a terminal of 80 columns" (docs/operating/commands.md): `doctor`'s hint of `prove` took 116."""
+    hint = (
+        "                    try  fencepost prove    races writers at a scratch name, and so shows what may be written"
+    )
+    assert fitted(hint, 80) == [
+        "                    try  fencepost prove",
+        "                         races writers at a scratch name, and so shows what may",
+        "                         be written",
+    ]
+    long = f"  try      fencepost up --config /srv/{'x' * 80}/region.toml"
+    assert fitted(long, 80) == [long]
+    assert fitted(hint, ENDLESS) == [hint]

@@ -66,6 +66,7 @@ def test_a_lost_store_is_not_called_a_first_start() -> None:
     ("stands", "planned", "words"),
     [
         (live(API), row(API, structs.replace(SIX, ttl=9)), "ttl 5 s -> 9 s"),
+        (Live(API, None, SIX.a, (), 0), row(API), "ttl 0 s -> 5 s"),
         (live(API), row(API, content(dict.fromkeys(SIX.a, 2) | {SIX.a[0]: 1}, 5)), "weights"),
         (live(API), row(API), "only its marker; callers see no change"),
         (Live(API, None, SIX.a, (), 5), row(API), "its marker is written"),

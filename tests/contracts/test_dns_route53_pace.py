@@ -2,10 +2,12 @@
 
 import asyncio
 import itertools
+import logging
 import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from dns_scene import change, standing
 from route53_stage import Route53Stage, server, stage
 
@@ -29,6 +31,15 @@ def test_turns_are_an_interval_apart_whoever_takes_them(tmp_path: Path) -> None:
     assert second.take(at + 500 * MILLISECOND, urgent=True) == 0
     assert first.take(at + 999 * MILLISECOND, urgent=False) == MILLISECOND
     assert first.take(at + SECOND, urgent=False) == 0
+
+
+def test_a_look_before_the_first_start_alarms_nobody(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """`plan`, `doctor` and `prove` of a region without a folder yet each began with "route53.db can't be used"."""
+    Shared(tmp_path / "never-ran" / "route53.db")
+    assert [each for each in caplog.records if each.levelno >= logging.WARNING] == []
+    (tmp_path / "route53.db").mkdir()
+    Shared(tmp_path / "route53.db")
+    assert "paced by this process alone" in caplog.text, "a role whose folder is there, and the file no use"
 
 
 def test_a_write_that_another_role_was_quicker_with_is_not_sent(stage: Route53Stage, tmp_path: Path) -> None:

@@ -56,6 +56,14 @@ def made(server: Server) -> str:
     return database
 
 
+def test_a_server_that_is_away_is_told_to_commands_too() -> None:
+    """`store copy` said "it goes on by itself", and had ended: roles do so (docs/operating/store-postgresql.md)."""
+    error = problem(f"postgresql://fencepost@127.0.0.1:{free_port()}/fencepost")
+    assert isinstance(error, Unavailable)
+    assert error.hint.startswith("does the server run, and is its port open? ")
+    assert error.hint.endswith("roles go on by themselves once that is over")
+
+
 def test_a_wrong_password_is_told_and_none_is_shown(server: Server, caplog: pytest.LogCaptureFixture) -> None:
     """Neither the one that was tried nor the right one: errors go to logs, the status page and history."""
     caplog.set_level(logging.DEBUG)

@@ -231,6 +231,10 @@ def test_the_provider_is_away_or_refuses(error: PortError, kind: str) -> None:
     alive = stored(beats=(*stored().beats, beat("dns", 4190)))
     found = problems(made(dns_error=error, store=alive))[kind, "127.0.0.1:5300"]
     assert found.needs_person is (kind == "provider-refuses")
+    if kind == "provider-refuses":
+        assert found.try_ == f"fencepost doctor --config {region().path}", (
+            "`check` asks nobody, and had no fault to find"
+        )
 
 
 def test_a_server_that_does_not_answer_is_named_once() -> None:

@@ -125,10 +125,15 @@ async def force(
     await applied(talk, kind, where)
     if kind is OverrideKind.DRAIN:
         await gone_from_dns(talk, known, effects)
-    told = [f"{scope} {'is out' if kind is OverrideKind.DRAIN else 'stays in'} {until_text(ends)}" for scope in where]
-    told.append(f"  back     fencepost resume {words}")
+    told = [*placed(kind, where, ends), f"  back     fencepost resume {words}"]
     answer("\n".join(told), {"done": str(kind), "on": [str(scope) for scope in where]}, as_json=as_json)
     return 0
+
+
+def placed(kind: OverrideKind, where: list[Scope], ends: int) -> list[str]:
+    """What is so now, once for all pools that an address is in."""
+    now = "is out" if kind is OverrideKind.DRAIN else "stays in"
+    return [f"{on} {now} {until_text(ends)}" for on in dict.fromkeys(map(str, where))]
 
 
 def replaced(known: Pools, where: list[Scope]) -> list[str]:

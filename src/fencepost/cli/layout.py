@@ -26,6 +26,8 @@ _WORD = re.compile(r"( *)([^ ]+(?: \((?:pid )?(?:\d+|down)\))?)")
 """A word and the spaces before it; a process's number stays with whose it is."""
 _PASTE = re.compile(r"(?:try|back|To do it:) +(?:\S*fencepost|kill|dig|cat|ls|tail|df|journalctl|systemctl) ")
 """What is there to be pasted."""
+_ASIDE = re.compile(r"(?<=\S) {4,}(?=\S)")
+"""Between what is to be pasted and what it does."""
 _COMMAND = re.compile(r":  +(\S*fencepost [a-z].*)$")
 """What is there to be pasted, after its own introduction."""
 
@@ -59,8 +61,10 @@ def fitted(line: str, columns: int, hang: int | None = None) -> list[str]:
     ``hang``: where that is, for a line that doesn't show it by a gap of two spaces. A single word that is longer stays
     in one piece.
     """
-    if cells(line) <= columns or _PASTE.match(_STYLE.sub("", line).lstrip()):
+    if cells(line) <= columns:
         return [line]
+    if paste := _PASTE.match(_STYLE.sub("", line).lstrip()):
+        return pasted(line, paste[0], columns)
     if command := _COMMAND.search(line):
         rows = fitted(line[: command.start(1)].rstrip(), columns, hang)
         whole = f"{rows[-1]}  {command[1]}"
@@ -76,6 +80,18 @@ def fitted(line: str, columns: int, hang: int | None = None) -> list[str]:
             rows[-1] += gap + word
             at += taken
     return rows
+
+
+def pasted(line: str, opening: str, columns: int) -> list[str]:
+    """A line to paste in one piece, whatever its length; what it does, if that follows after a gap, beneath it."""
+    found = line.find(opening)  # not there: styled, and left as it is
+    begins = found + len(opening)
+    aside = _ASIDE.search(line, begins) if found >= 0 else None
+    if aside is None:
+        return [line]
+    under = begins - len(f"{opening.split()[-1]} ")
+    under = under if columns - under >= LEAST else 2
+    return [line[: aside.start()], *fitted(" " * under + line[aside.end() :], columns, under)]
 
 
 def hanging(line: str, columns: int) -> int:

@@ -71,7 +71,7 @@ def lines(found: Preview, *, asking: bool = False) -> list[str]:
     if not found.has_store:
         ran = any(marker_of(live) for live in found.lives.values())
         said.append(
-            "the store can't be read: this is what a start with a new one would do, which adopts what stands"
+            "no store can be read: this is what a start with a new one would do, which adopts what stands"
             if ran
             else "there is no store yet: this is what a first start would do"
         )

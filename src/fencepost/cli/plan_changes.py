@@ -129,7 +129,7 @@ def rule_text(rule: Rule) -> str:
 def unseen(live: Live, row: Row) -> str:
     """What differs where no address comes or goes."""
     marker = marker_of(live)
-    if live.ttl and live.ttl != row.content.ttl:
+    if (live.a or live.aaaa) and live.ttl != row.content.ttl:  # 0 is a TTL, too
         return f"ttl {live.ttl} s -> {row.content.ttl} s"
     if marker is None:
         return "its marker is written"

@@ -89,7 +89,10 @@ def headline(found: Preview) -> str:
     rows, soon = changing(found), counts(later(found))
     if rows:
         number = found.plan.number if found.plan else 0
-        said = f"plan {number} would change {len(rows)} of {counted(len(found.region.endpoints), 'endpoint')}"
+        known = {each.name for each in found.region.endpoints} | {
+            row.name for row in rows
+        }  # left the file, and is ours
+        said = f"plan {number} would change {len(rows)} of {counted(len(known), 'endpoint')}"
         return f"{said}; {soon}" if soon else said
     return f"no record changes at once; {soon}" if soon else "nothing would change"
 

@@ -1,5 +1,6 @@
 """``fencepost resume``: end what a person placed; the planner and the checks have their say again."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from fencepost.cli import holds, scopes
@@ -58,6 +59,16 @@ def resume(
     )
 
 
+def ending(words: Sequence[StoredOverride]) -> list[str]:
+    """What ends, once for all pools that an address is in."""
+    return list(dict.fromkeys(f"ends  {word.what} of {word.on} (by {word.by}: {word.reason})" for word in words))
+
+
+def ended(words: Sequence[StoredOverride]) -> list[str]:
+    """That it is over, likewise."""
+    return list(dict.fromkeys(f"{word.on}: the {NOUNS.get(word.what, word.what)} is over" for word in words))
+
+
 async def work(talk: Talk, what: tuple[str, ...], zone: str | None, *, why: str, yes: bool, as_json: bool) -> int:
     """Find it, end it, wait until that shows."""
     known = await known_pools(talk)
@@ -67,8 +78,8 @@ async def work(talk: Talk, what: tuple[str, ...], zone: str | None, *, why: str,
     if not found.words and not found.held and not hosts:
         said = f" on zone {zone}" if zone else f" on {', '.join(what)}" if what else ""
         raise Refused(f"nobody placed anything{said}", hint="fencepost status    lists what stands")
-    for word in found.words:
-        note(f"ends  {word.what} of {word.on} (by {word.by}: {word.reason})")
+    for text in ending(found.words):
+        note(text)
     for name, hold in found.held:
         note(f"ends  {hold.kind} of {name}")
     for host, said in sorted(hosts.items()):
@@ -83,7 +94,7 @@ async def work(talk: Talk, what: tuple[str, ...], zone: str | None, *, why: str,
         await talk.within(talk.store.put_order(holds.order("release", name, talk, why, hold=hold.id)), "the store")
         await talk.tell_history(name, f"{hold.kind} released", why)
     told = await fleet_words.take_back(talk, hosts, why)
-    told += [f"{word.on}: the {NOUNS.get(word.what, word.what)} is over" for word in found.words]
+    told += ended(found.words)
     for name, hold in found.held:
         listed = any(each.name == name for each in known.region.endpoints)
         marker = await holds.released(talk, name, hold.id, listed=listed)

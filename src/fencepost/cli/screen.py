@@ -28,6 +28,16 @@ LEAST_TARGETS = 20
 """Columns that the targets of a zone can do with, one under another."""
 ADDRESS = "ADDRESS"
 FOLDED_SHOWN = 4
+FIRST = (
+    kinds.EMPTY_NOW,
+    kinds.PROMISE_BROKEN,
+    kinds.REGION_DOWN,
+    kinds.PROVIDER_REFUSES,
+    kinds.DNS_UNAVAILABLE,
+    kinds.STORE_MISCONFIGURED,
+    kinds.STORE_UNAVAILABLE,
+)
+"""What is told before all else that is for a person."""
 VERDICTS = {"ok": "green", "working": "yellow", "attention": "red"}
 
 
@@ -225,13 +235,19 @@ def problem_lines(status: Status, columns: int = ENDLESS) -> list[str]:
     return lines
 
 
+def urgency(problem: Problem) -> tuple[bool, int, str, str]:
+    """What is for a person first; of that what callers feel, then what may be the cause of all the rest."""
+    first = next((rank for rank, kind in enumerate(FIRST) if kind.id == problem.id), len(FIRST))
+    return not problem.needs_person, first, problem.id, problem.on
+
+
 def folded(problems: Sequence[Problem]) -> list[Problem]:
     """In order, and what fail open keeps as one for all targets of which the same is to be said.
 
     It keeps all at once: of forty dead targets there would be forty hints, alike but for the address. The document has
     each.
     """
-    ordered = sorted(problems, key=lambda problem: (not problem.needs_person, problem.id, problem.on))
+    ordered = sorted(problems, key=urgency)
     alike: dict[object, list[Problem]] = {}
     for at, each in enumerate(ordered):
         kept = each.id == kinds.KEPT[Rule.FAIL_OPEN].id
@@ -256,7 +272,7 @@ def override_lines(status: Status) -> list[str]:
         until = f"until {moment(instant(each.until))}" if each.until else "until you resume it"
         who = f"; by {each.by}: {each.reason}" if each.by else ""
         rows.append((each.what, each.on, until + who))
-    return table(rows)
+    return table(list(dict.fromkeys(rows)))  # an address of several pools has a word in each
 
 
 def other_role_lines(status: Status) -> list[str]:

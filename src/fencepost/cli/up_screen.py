@@ -9,7 +9,7 @@ from fencepost.cli.history import event as event_line
 from fencepost.cli.history import line as history_line
 from fencepost.cli.history import what, who
 from fencepost.cli.layout import ENDLESS, beside, fitted
-from fencepost.cli.screen import endpoint_table, pool_line, zone_table
+from fencepost.cli.screen import endpoint_table, folded, pool_line, zone_table
 from fencepost.cli.terminal import clock, interactive, say, styled
 from fencepost.cli.up_tries import Tries
 from fencepost.core.instant import Instant
@@ -19,7 +19,8 @@ from fencepost.settings import Region
 
 ENDPOINTS_LEAST = 3
 """Lines that endpoints have in any panel."""
-"""Which process it was: of no use for a stand-in, and in the way."""
+ATTENTION_MOST = 2
+"""What is for a person: so much of it in any panel; the rest is counted."""
 
 
 class Screen(Protocol):
@@ -104,8 +105,11 @@ def panel(
         targets[zone] = [*targets.get(zone, []), *more]
     zones = zone_table(status, targets, columns)
     under += [row for line in zones for row in fitted(line, columns)]
-    for each in [each for each in status.problems if each.needs_person][:2]:
+    persons = [each for each in folded(status.problems) if each.needs_person]
+    for each in persons[:ATTENTION_MOST]:
         under += beside(f" {styled('attention', 'red')}  ", f"{each.on}: {each.what}", columns)
+    if len(persons) > ATTENTION_MOST:
+        under += fitted(f" {len(persons) - ATTENTION_MOST} more for a person: fencepost status", columns)
     room = max(ENDPOINTS_LEAST, most - len(under) - 1)
     lines = endpoint_table(status, time.time_ns(), tail, columns, room) + under
     tries = offered.lines(status, pids, columns) if offered is not None and region.drills else []

@@ -53,6 +53,7 @@ class PlannerHands:
         self.wanted: dict[tuple[str, tuple[str, ...], int, str], Wanted | None] = {}
         self.orders: dict[str, list[Order]] = {}
         self.highest = 0
+        self.has_read = False
         self.dirty: set[str] = set()
         self.gathering: set[str] = set()
         self.surveyed = False
@@ -149,8 +150,12 @@ class PlannerHands:
         self.dirty.update(self.endpoints)
 
     async def read_dns(self) -> None:
-        """Bring the mirrors of DNS up to date."""
-        for name in await self.dns.read():
+        """Bring the mirrors of DNS up to date. The first time all that they hold is new, whoever had it read before."""
+        changed = await self.dns.read()
+        if not self.has_read:
+            changed.update(self.dns.names())
+            self.has_read = True
+        for name in changed:
             self.dirty.add(name)
             marker = self.dns.live(name).marker
             if isinstance(marker, Marker) and marker.owner == self.settings.owner and self.counts(marker):

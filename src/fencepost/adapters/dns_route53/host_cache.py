@@ -60,7 +60,9 @@ class Shared:
         try:
             return _connect(str(path) if path is not None else ":memory:")
         except (sqlite3.Error, OSError) as error:
-            log.warning("%s can't be used (%s): requests to Route 53 are paced by this role alone", path, error)
+            # Without its folder no role runs here that could share it, as before the first start.
+            level = logging.WARNING if path is not None and path.parent.is_dir() else logging.INFO
+            log.log(level, "%s can't be used (%s): requests to Route 53 are paced by this process alone", path, error)
             return _connect(":memory:")
 
     def run(self, sql: str, arguments: tuple[Any, ...] = ()) -> list[Any]:
@@ -75,7 +77,7 @@ class Shared:
 
     def _leave(self, error: Exception) -> None:
         """Go on in memory."""
-        log.warning("%s fails (%s): requests to Route 53 are paced by this role alone", self._path, error)
+        log.warning("%s fails (%s): requests to Route 53 are paced by this process alone", self._path, error)
         self._db.close()
         self._path = None
         self._db = _connect(":memory:")

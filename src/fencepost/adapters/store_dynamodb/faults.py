@@ -172,7 +172,7 @@ def translated(error: BaseException, operation: str, where: str) -> PortError:
     return _unanswered(error, operation, where)
 
 
-_WAIT = "it goes on by itself once DynamoDB answers; nothing that was committed is lost"
+_WAIT = "roles go on by themselves once DynamoDB answers; nothing that was committed is lost"
 
 
 def _no_credentials() -> tuple[type[BaseException], ...]:

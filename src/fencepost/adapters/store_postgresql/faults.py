@@ -11,7 +11,7 @@ from fencepost.adapters.store_postgresql.address import Address, quoted
 from fencepost.adapters.store_postgresql.bounded import StuckError
 from fencepost.ports import Misconfigured, PortError, Refused, Unavailable
 
-_KEPT = "nothing that was committed is lost, and it goes on by itself once that is over"
+_KEPT = "nothing that was committed is lost, and roles go on by themselves once that is over"
 AGAIN = ("40001", "40P01")
 """Serialization failure, deadlock: the transaction was undone, and may be done again as it is."""
 _LOST_RIGHTS = "42501"
@@ -83,7 +83,8 @@ def _connecting(text: str, low: str, address: Address) -> PortError:
         return Misconfigured(f"the database refuses us ({text})", where=where, hint=hint)
     if "session is read-only" in low or "server is in hot standby" in low or "not in hot standby" in low:
         return Unavailable("no server in the dsn can be written now", where=where, hint=f"promote one; {_KEPT}")
-    return Unavailable(f"the database can't be reached ({text})", where=where, hint=_KEPT)
+    hint = f"does the server run, and is its port open? {_KEPT}"
+    return Unavailable(f"the database can't be reached ({text})", where=where, hint=hint)
 
 
 def replica(address: Address) -> PortError:

@@ -13,7 +13,7 @@ REPLACE_HINT = (
     " a new store adopts what stands in DNS within a second or so; docs/operating/store-lost.md"
 )
 """The way out of a store that holds something else than we wrote; the runbook and ``status`` say the same."""
-_KEPT = "nothing that was committed is lost, and it goes on by itself once that is over"
+_KEPT = "nothing that was committed is lost, and roles go on by themselves once that is over"
 
 
 def code_of(error: sqlite3.Error) -> int:

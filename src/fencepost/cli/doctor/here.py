@@ -54,6 +54,11 @@ def fresh(beats: Sequence[Beat], now: Instant) -> list[Beat]:
     return [each for each in beats if now - each.at < SPEAKS_WITHIN]
 
 
+def listed(names: Sequence[str], most: int = 4) -> str:
+    """Names, the first few of many."""
+    return ", ".join(sorted(names)[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+
+
 def look_at_disk(places: Mapping[str, Path]) -> Iterator[Look]:
     """Room where this region writes."""
     for what, place in places.items():
@@ -83,10 +88,12 @@ def look_at_clock(beats: Sequence[Beat], now: Instant, *, alone: bool) -> Iterat
         yield Look("note" if alone else "attention", "clock", said, hint)
     else:
         yield Look("ok", "clock", f"kept by NTP, within {error_us / 1000:.0f} ms")
-    for each in fresh(beats, now):
-        if each.at - now > SKEW_MOST:
-            text = f"{each.role} is {spoken(each.at - now)} ahead of this machine's clock"
-            yield Look("attention", "clock", text, "set both machines' clocks by NTP")
+    ahead = [each for each in fresh(beats, now) if each.at - now > SKEW_MOST]
+    if ahead:  # one cause, told once: usually it is this clock, and then every role is ahead
+        by = spoken(max(each.at for each in ahead) - now)
+        are = "is" if len(ahead) == 1 else "are"
+        text = f"{listed([each.role for each in ahead])} {are} {by} ahead of this machine's clock"
+        yield Look("attention", "clock", text, "set both machines' clocks by NTP")
 
 
 def kernel_clock() -> tuple[int, int]:

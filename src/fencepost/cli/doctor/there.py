@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 
 from fencepost.assembly.doctor import Look, look_at_store
 from fencepost.cli.check import counted
-from fencepost.cli.doctor.here import fresh
+from fencepost.cli.doctor.here import fresh, listed
 from fencepost.cli.talk import Talk
 from fencepost.core.fence import Marker
 from fencepost.core.instant import MINUTE, SECOND, Instant
@@ -93,12 +93,22 @@ def written_elsewhere(region: Region, live: Live, mark: str, row: Row | None = N
     return row is None or (row.generation, row.digest) != (marker.generation, marker.digest)
 
 
+def is_as_asked(region: Region, live: Live) -> bool:
+    """Whether unmarked records are every target that the file names, and so ours from the first start on."""
+    endpoint = next(each for each in region.endpoints if each.name == live.name)
+    pool = next(each for each in region.pools if each.name == endpoint.pool)
+    asked = {each.address for each in pool.targets if ("AAAA" if ":" in each.address else "A") in endpoint.records}
+    return pool.launch is None and asked == {*live.a, *live.aaaa}
+
+
 def look_at_owners(
     region: Region, lives: Sequence[Live], mark: str, rows: Mapping[str, Row] = NO_ROWS
 ) -> Iterator[Look]:
     """Names that somebody else holds, and signs of another region under our owner. ``rows`` are our store's newest."""
     managed = {endpoint.name for endpoint in region.endpoints}
-    strangers, others, orphans, odd, barred = [], [], [], [], []
+    strangers, others, orphans, barred = [], [], [], []
+    odd: list[str] = []
+    as_asked: list[str] = []
     for live in lives:
         marker = live.marker
         if isinstance(marker, Marker) and marker.owner == region.owner:
@@ -112,17 +122,23 @@ def look_at_owners(
         elif live.name in managed and live.other:
             barred.append(f"{live.name} ({live.other[0]})")
         elif live.name in managed and not live.empty:
-            odd.append(live.name)
+            (as_asked if is_as_asked(region, live) else odd).append(live.name)
     if strangers:
-        hint = "settle whose it is; then  fencepost adopt NAME  takes it over"
+        hint = "find out whose it is: take it out of one of the two, or, if nobody's any more, delete its marker there"
         yield Look("attention", "owner", f"not ours: {listed(strangers)}", hint)
     if barred:
         hint = "remove that record at the provider, and the addresses follow; or take the name out of region.toml"
         text = f"no address can stand beside what is there: {listed(barred)}"
         yield Look("attention", "owner", text, hint)
     if odd:
-        hint = "fencepost adopt NAME    writes the marker and changes no address"
-        yield Look("attention", "owner", f"records without a marker at {listed(odd)}: nothing is written there", hint)
+        hint = "fencepost adopt NAME    once the region runs: writes the marker, changes no address"
+        text = f"records without a marker, other than region.toml asks: {listed(odd)}; nothing is written there"
+        yield Look("attention", "owner", text, hint)
+    if as_asked:
+        text = (
+            f"without a marker, exactly as region.toml asks: {listed(as_asked)}; a start writes the marker beside them"
+        )
+        yield Look("ok", "owner", text)
     if others:
         hint = "docs/operating/two-stores.md; right after a lost store it is normal until the planner has adopted them"
         text = f'another store than ours ({mark}) wrote under our owner "{region.owner}": {listed(others)}'
@@ -130,7 +146,7 @@ def look_at_owners(
     if orphans:
         hint = "fencepost withdraw NAME    takes one away, once nobody asks for it"
         yield Look("note", "owner", f"ours, and no longer in region.toml: {listed(orphans)}", hint)
-    if not (strangers or others or odd or barred):
+    if not (strangers or others or odd or barred or as_asked):
         yield Look("ok", "owner", f'"{region.owner}": nobody else writes under it or holds our names')
 
 
@@ -161,8 +177,3 @@ def look_at_notify(talk: Talk, beats: Sequence[Beat], now: Instant) -> Iterator[
 async def look_at_whole_store(talk: Talk) -> Sequence[Look]:
     """The store's head and kind, within the patience. Raises a ``PortError``."""
     return await talk.within(look_at_store(talk.region), f"the store ({talk.region.store.kind})")
-
-
-def listed(names: Sequence[str], most: int = 4) -> str:
-    """Names, the first few of many."""
-    return ", ".join(sorted(names)[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
