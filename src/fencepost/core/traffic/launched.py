@@ -79,8 +79,9 @@ def launched(pool: str, rows: FleetRows, row: Membership | None, taken: frozense
         each for each in members.values() if each.source and each.key not in targets and each.key not in taken
     ]
     holders = rows.holder({each.source for each in former_ones}) if former_ones else {}
+    placed_now = {each.source: each for each in targets.values()} if former_ones else {}
     for member in former_ones:
-        stays = former(member, rows, holders.get(member.source), members, targets)
+        stays = former(member, rows, holders.get(member.source), members, placed_now)
         if stays is None:
             ended.append(member.key)
         else:
@@ -165,11 +166,12 @@ def former(
     rows: FleetRows,
     holder: HostRow | None,
     members: Mapping[str, Member],
-    targets: Mapping[str, Target],
+    placed_now: Mapping[str, Target],
 ) -> Target | None:
     """What becomes of a member whose attempt is the present one of no placed instance; None: it leaves the list.
 
     ``holder`` is the host whose set still has the attempt: it was moved, and goes on until its successor serves.
+    ``placed_now`` are the targets of placed instances, by attempt.
     """
     name, _, attempt = member.source.rpartition(".")
     instance = rows.instances.get(name)
@@ -185,7 +187,7 @@ def former(
     if holder is None and replaced:
         gone = Becomes(Fate.OVER, f"{member.source} is over" + (f": {instance.why}" if instance.why else ""))
     stays = gone.of(stays) if gone is not None else stays
-    successor = next((each for each in targets.values() if each.source == instance.id), None)
+    successor = placed_now.get(instance.id)
     follows = members.get(successor.key) if successor is not None else None
     served = follows is not None and follows.source == instance.id and follows.state in SERVING
     moved = replaced and holder is not None and not stays.gone and served
