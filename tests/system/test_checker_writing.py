@@ -198,3 +198,27 @@ def test_a_refused_body_does_not_hold_up_the_others() -> None:
         assert [each.pool for each in store.written] == ["api"]
 
     uvloop.run(main())
+
+
+def test_a_pass_with_nothing_to_write_does_not_call_the_store_well(caplog: pytest.LogCaptureFixture) -> None:
+    """In two minutes of a stopped PostgreSQL a checker's log said "reports are written again" 120 times, once after
+    each beat that it had dropped, and its sign of life was well as often."""
+
+    async def main() -> None:
+        store, told = MemoryStore(), list[bool]()
+        writer = ReportWriter(store, lambda problem: told.append(problem is None))
+        store.fails = Unavailable("the database can't be reached", where="test")
+        writer.beat(Beat("a", "web", 1, 0))
+        await writer.flush()
+        await writer.flush()
+        running = asyncio.create_task(writer.run())
+        for number in (2, 3):
+            before = len(told)
+            writer.beat(Beat("a", "web", number, 0))
+            await until(lambda before=before: len(told) > before)
+        running.cancel()
+        assert not any(told), told
+
+    caplog.set_level("INFO")
+    uvloop.run(main())
+    assert "written again" not in caplog.text

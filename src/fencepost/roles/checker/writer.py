@@ -94,6 +94,8 @@ class ReportWriter:
         while True:
             await self._wake.wait()
             self._wake.clear()
+            if not (self._reports or self._beats):  # a pass without a word to the store would call it well
+                continue
             problem = await self._write()
             self._note(problem)
             if problem is None:
@@ -106,7 +108,8 @@ class ReportWriter:
 
     async def flush(self) -> None:
         """Write once what waits; to be called when `run` has ended. What can't be written is lost."""
-        self._note(await self._write())
+        if self._reports or self._beats:
+            self._note(await self._write())
 
     async def _write(self) -> PortError | None:
         """One pass; why it ended early, if it did. Bodies first: a beat never speaks of one that isn't there."""
