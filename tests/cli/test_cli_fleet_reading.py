@@ -9,7 +9,7 @@ import pytest
 from fleet_running import FleetRegion
 from msgspec import structs
 
-from fencepost.cli.fleet import launch, tables
+from fencepost.cli.fleet import explaining, launch, tables
 from fencepost.cli.fleet.launch import until_answered
 from fencepost.cli.fleet.reading import Seen, unkept
 from fencepost.cli.fleet.tables import PAGE, host_lines, instance_lines
@@ -160,3 +160,13 @@ def test_a_launch_is_waited_for_until_dns_answers_it(tmp_path: Path, monkeypatch
     with pytest.raises(Unavailable, match=r"1 of 1 ready, not yet in DNS: 10\.0\.0\.1"):
         until_answered(region, "web", [seen], time.monotonic())
     until_answered(region, "none", [seen], time.monotonic())
+
+
+def test_a_host_that_never_answered_is_said_to_be_one() -> None:
+    """One with another region's fleet.key lapses like a dead one, and only its own log told why."""
+    silent = HostSeen("h8", "a", "192.0.2.8:7700", "lapsed", "", 1, 0, None, ())
+    said = "\n".join(explaining.host_lines(silent, Seen("api", (silent,))))
+    assert "answered nobody: its agent's log says if its fleet.key isn't the region's" in said
+    assert "nothing comes through to 192.0.2.8:7700 (UDP and TCP)" in said
+    dead = structs.replace(silent, seen_s=99)
+    assert "fleet.key" not in "\n".join(explaining.host_lines(dead, Seen("api", (dead,))))

@@ -17,6 +17,8 @@ from fencepost.roles.status.explain import explain
 from fencepost.roles.status.explanation import render
 from fencepost.roles.status.facts import DnsFacts, Facts
 from fencepost.roles.status.reasons import out_at
+from fencepost.roles.status.facts import FleetFacts, Process
+from fencepost.settings.schema import Fleet, Region, Secret
 
 HISTORY = (
     HistoryRow("enacted", WWW, "enactor/c", "7 -> 8 in 25 ms", at("20:04:11.229")),
@@ -369,3 +371,13 @@ def test_a_name_that_is_nothing_here_is_answered_with_all_that_is() -> None:
     """Only endpoints were listed, though pools and zones are names too."""
     with pytest.raises(Refused, match=r"endpoints: api.* pools: web; zones: a, b, c; or a target's address"):
         raise_of("!", facts())
+
+
+def test_a_region_with_a_fleet_says_that_hosts_and_instances_can_be_asked_about() -> None:
+    """`explain h8` of a host that had been forgotten was answered as if hosts couldn't be explained at all."""
+    without = facts()
+    settings = Fleet(1, 10 * SECOND, Secret(file="k"), "none")
+    with pytest.raises(Refused, match=r"is no endpoint, target, pool or zone of"):
+        said("h8", without)
+    with pytest.raises(Refused, match=r"is no endpoint, target, host, instance, pool or zone of"):
+        said("h8", structs.replace(without, region=structs.replace(without.region, fleet=settings)))

@@ -239,3 +239,31 @@ def test_how_long_a_connection_is_waited_for_follows_the_renewal() -> None:
         questions.begin(hands, renew)
         found.append(questions.patience_s)
     assert found == [0.25, 1.0, 3.0]
+
+
+def test_a_manager_says_when_its_store_answers_again(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """After PostgreSQL was back each role's log said so but the host-manager's, which ended with "can't be reached"."""
+
+    async def main() -> None:
+        store = ReferenceFleet(ReferenceRows("life-1"), sleep)
+        hands = ManagerHands(store, LeaseBook(1, "m1"), Condition())
+        monkeypatch.setattr(hands, "tell", lambda *_: None)
+        prove = store.prove
+
+        async def away(*_: object) -> None:
+            raise Unavailable("the database can't be reached")
+
+        monkeypatch.setattr(store, "prove", away)
+        await hands._read_shard()
+        monkeypatch.setattr(store, "prove", prove)
+        for _ in range(2):
+            await hands._read_shard()
+
+    caplog.set_level("INFO")
+    asyncio.run(main())
+    assert [each.getMessage().partition(";")[0] for each in caplog.records] == [
+        "reading the shard: the database can't be reached",
+        "reading the shard works again",
+    ]

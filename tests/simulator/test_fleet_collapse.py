@@ -1,6 +1,8 @@
 """The fleet's collapse and its recovery, in figures: within their bounds on every seed, the same for the same seed."""
 
 import json
+import re
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -175,3 +177,14 @@ def test_a_map_says_both_and_draws_both() -> None:
     drawn = svg(found)
     assert drawn.count(">never</text>") == 3
     assert all(f">{cell:.0f}</text>" in drawn for row in found.production for cell in row if cell is not None)
+
+
+def test_the_page_shows_the_map_of_what_ships() -> None:
+    """docs/concepts/recovery.md and its picture went on saying 31 s where a floor for those who acquire had made it
+    16 s: that cell is walked anew here."""
+    pages = Path(__file__).parents[2] / "docs/concepts"
+    load = load_of(94)
+    recovered = shock(load, settings_for(load), 0, lost_of(5), 6 * load.lease).recovered()
+    assert f"({recovered:.0f} s instead of 3 s at 5 % and 94 %)" in (pages / "recovery.md").read_text()
+    drawn = re.findall(r'font-size="\d+"[^>]*>(\d+|never)</text>', (pages / "recovery-map.svg").read_text())
+    assert drawn[64 + 8 + 7] == f"{recovered:.0f}"  # production is the second panel, its rows of eight losses

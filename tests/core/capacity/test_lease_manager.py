@@ -354,3 +354,16 @@ def test_after_a_mass_renewal_an_hour_has_no_echo(after: str) -> None:
     by_phase = rates.reshape(-1, 6).sum(0)
     assert by_phase.std() / by_phase.mean() < 0.1
     assert replay.manager.counts.lapsed == 0
+
+
+def test_first_grants_count_as_well() -> None:
+    """`status --json` said `granted: 0` of a manager that had granted 1,000 leases, since each host had yet to report,
+    and after a new life of the store again (docs/operating/status.md, "since the manager's start")."""
+    replay = Replay(1_000, 400)
+    walked(replay, 2 * R)
+    assert replay.manager.counts.granted == 1_000
+    replay.silent[:20] = True
+    walked(replay, 5 * R)
+    replay.silent[:] = False
+    walked(replay, 2 * R)
+    assert replay.manager.counts.granted == 1_020

@@ -77,6 +77,11 @@ def host_lines(each: HostSeen, known: Seen) -> list[str]:
     heard = f"last answered {spoken(each.seen_s * SECOND)} ago" if each.seen_s is not None else "no answer was noted"
     lines = [f"host {each.host}   lease {each.lease}, zone {each.zone}, at {each.at}; {heard}"]
     lines.append(f"  lease    {LEASE[each.lease]}")
+    if each.lease == "lapsed" and each.seen_s is None:
+        lines.append(
+            "  asked    it registered, and answered nobody: its agent's log says if its fleet.key isn't the region's;"
+        )
+        lines.append(f"           else nothing comes through to {each.at} (UDP and TCP)")
     if each.word:
         lines.append(f"  word     {each.word}: {WORD[each.word]};  fencepost resume {each.host}    ends it")
     free = f"{each.free} more may be placed there" if each.free else "nothing more is placed there"

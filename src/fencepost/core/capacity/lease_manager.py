@@ -128,6 +128,8 @@ class LeaseManager:
                     self.admission.grow(event.size)
             case Wrote(op=Op.LAPSE):
                 self.counts.lapsed += int((event.facts.lease == Lease.LAPSED).sum())
+            case Wrote(op=Op.GRANT, stands=True):
+                self.counts.granted += int((event.facts.lease == Lease.HELD).sum())
         return self._tell(event, now)
 
     def unchanged(self, ids: Ids, stamp: ArrayLike, now: Instant, took: ArrayLike | None = None) -> tuple[Effect, ...]:
@@ -246,7 +248,6 @@ class LeaseManager:
         """Each in its turn: the first renewal between R and 2R after a grant, the others in the host's phase."""
         period = self.settings.renew
         if effect.first:
-            self.counts.granted += len(effect.ids)
             due = first_renewal(effect.ids, effect.number, now, period)
         else:
             due = next_renewal(phase(effect.ids, period), now, period)

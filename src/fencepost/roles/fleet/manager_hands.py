@@ -104,6 +104,10 @@ class ManagerHands:
         if self.condition.failed(call, error):
             log.warning("%s: %s", call, error.in_full)
 
+    def _well(self, call: str) -> None:
+        if self.condition.succeeded(call):
+            log.info("%s works again", call)
+
     # The shard's row.
 
     async def _read_shard(self) -> None:
@@ -115,7 +119,7 @@ class ManagerHands:
             self._failed("reading the shard", error)
             self.tell(*book.failed())
             return
-        self.condition.succeeded("reading the shard")
+        self._well("reading the shard")
         self.tell(book.shard_read(proof.life, proof.rows[0]))
 
     async def _write_shard(self, call: ShardWriting) -> None:
@@ -125,7 +129,7 @@ class ManagerHands:
             self._failed("writing the shard", error)
             self.tell(*self.book.failed(call))
             return
-        self.condition.succeeded("writing the shard")
+        self._well("writing the shard")
         self.tell(self.book.shard_wrote(call, written))
 
     async def release(self) -> None:
@@ -146,7 +150,7 @@ class ManagerHands:
             self._failed("reading hosts", error)
             self.tell(*self.book.failed(call))
             return
-        self.condition.succeeded("reading hosts")
+        self._well("reading hosts")
         self.tell(found)
 
     async def _changed(self, call: Reading) -> HostsRead | None:
@@ -197,7 +201,7 @@ class ManagerHands:
             self._failed("writing leases", error)
             self.tell(*book.failed(call))
             return True
-        self.condition.succeeded("writing leases")
+        self._well("writing leases")
         self.tell(*book.wrote(call, written is not None, looked))
         return True
 
@@ -216,7 +220,7 @@ class ManagerHands:
             self._failed("proving leases", error)
             self.tell(*book.failed(call))
             return True
-        self.condition.succeeded("proving leases")
+        self._well("proving leases")
         self.tell(book.proved(call, *proof))
         return True
 

@@ -119,7 +119,8 @@ class Placer:
                     log.warning("placing: %s", error.in_full)
                 await asyncio.sleep(IDLE_S)
             else:
-                self.condition.succeeded("placing")
+                if self.condition.succeeded("placing"):
+                    log.info("placing works again")
 
     async def forget(self) -> None:
         """Let go of instances that ended and whose rows are gone, each minute until cancelled.

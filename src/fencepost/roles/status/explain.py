@@ -64,7 +64,8 @@ def explain(facts: Facts, history: Sequence[HistoryRow], what: str) -> Explanati
     hint = f"endpoints: {listed(known)}; pools: {listed(pools)}; zones: {listed(region.zones)}; or a target's address"
     if near or is_address(what):
         hint = f"did you mean {near}?" if near else f"targets: {listed(addresses)}"
-    raise Refused(f"{what} is no endpoint, target, pool or zone of {region.name}", hint=hint)
+    fleet = ", host, instance" if region.fleet is not None else ""
+    raise Refused(f"{what} is no endpoint, target{fleet}, pool or zone of {region.name}", hint=hint)
 
 
 def explain_endpoint(facts: Facts, history: Sequence[HistoryRow], name: str) -> Explanation:
