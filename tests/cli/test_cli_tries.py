@@ -1,12 +1,18 @@
 """What ``up`` offers to try: lines that stay while they are copied, name nobody dead, and say what comes of them."""
 
+import asyncio
+import json
+import os
+import time
 from pathlib import Path
 
 import pytest
 from msgspec import structs
 
 from fencepost.assembly.places import draw_tsig_key
+from fencepost.cli.up import Run
 from fencepost.cli.up_fleet import UpFleet
+from fencepost.cli.up_lines import Steady
 from fencepost.cli.up_screen import told
 from fencepost.cli.up_tries import DRAWN_MOST, Tries, answered
 from fencepost.dev.sample import sample_text
@@ -235,3 +241,34 @@ def test_what_a_kill_does_is_said_as_the_budget_stands(
     one, two = kills(lines(Tries(REGION), standing(budget, next_s=next_s), PIDS))
     assert first in one
     assert pair in two
+
+
+class Shown:
+    """A screen that keeps its lines."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def line(self, text: str) -> None:
+        """Keep it."""
+        self.lines.append(text)
+
+
+def test_one_that_was_terminated_a_moment_ago_is_promised_no_restart(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`fleet terminate` ends its process within the second, and the fleet as read up to five seconds ago still had it:
+    the sample said "starts it again in about 60 s" of each of four."""
+    run = Run.__new__(Run)
+    run.fleet = seen({}, [("ready", address) for address in [*TARGETS, "127.0.1.11"]])
+    run.fleet.looked = time.monotonic()
+    now = seen({}, [*(("ready", address) for address in TARGETS), ("ending", "127.0.1.11")]).seen
+    monkeypatch.setattr(UpFleet, "look", lambda fleet: setattr(fleet, "seen", now))
+    run.news, run.stop, shown = asyncio.Event(), asyncio.Event(), Shown()
+    reads, writes = os.pipe()
+    os.write(
+        writes,
+        json.dumps({"at": 0, "name": "target/127.0.1.11", "text": "exited (pid 8)", "ended": [0, False]}).encode()
+        + b"\n",
+    )
+    os.close(writes)
+    asyncio.run(run.supervise(reads, Steady(shown)))  # type: ignore[arg-type]  # a part of a screen
+    assert shown.lines[0].endswith("127.0.1.11 exited; its instance was moved or ended")

@@ -17,8 +17,7 @@ from fencepost.roles.status.explain import explain
 from fencepost.roles.status.explanation import render
 from fencepost.roles.status.facts import DnsFacts, Facts
 from fencepost.roles.status.reasons import out_at
-from fencepost.roles.status.facts import FleetFacts, Process
-from fencepost.settings.schema import Fleet, Region, Secret
+from fencepost.settings.schema import Fleet, Secret
 
 HISTORY = (
     HistoryRow("enacted", WWW, "enactor/c", "7 -> 8 in 25 ms", at("20:04:11.229")),

@@ -300,6 +300,8 @@ class Run:
         while line := await reader.readline():
             with screen.losing("a line of the supervisor's"):
                 said = json_text.loads(line)
+                if said["name"] in self.fleet.on_call:  # what was terminated a moment ago isn't started again
+                    await asyncio.to_thread(self.fleet.refresh, 0.0)
                 screen.line(up_screen.told(said["at"], said["name"], said["text"], self.fleet.gone(), said["ended"]))
             self.fleet.looked = 0.0
             self.news.set()

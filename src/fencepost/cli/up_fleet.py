@@ -101,9 +101,9 @@ class UpFleet:
                     2 * SECOND,
                 )
 
-    def refresh(self) -> None:
-        """Read again what is old. Blocks for a moment."""
-        if self.hosts and time.monotonic() - self.looked > LOOK_EACH_S:
+    def refresh(self, each_s: float = LOOK_EACH_S) -> None:
+        """Read again what is older than ``each_s``. Blocks for a moment."""
+        if self.hosts and time.monotonic() - self.looked > each_s:
             with contextlib.suppress(PortError):
                 self.look()
 
