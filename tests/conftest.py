@@ -34,8 +34,15 @@ WAITING = ("contracts", "system")
 """Folders whose tests start servers or a region and mostly wait for them. All others mostly compute."""
 
 
+SOAK_S = 3600
+"""A long run is ended only when it hangs: on a busy machine one of two minutes took more than five."""
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The longest files first; then files that wait beside files that compute, so that neither core stands idle."""
+    for item in items:
+        if item.get_closest_marker("soak") and not item.get_closest_marker("timeout"):
+            item.add_marker(pytest.mark.timeout(SOAK_S))
     files = defaultdict[str, list[pytest.Item]](list)
     for item in items:
         files["/".join(item.path.parts[-2:])].append(item)
