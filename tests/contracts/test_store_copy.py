@@ -15,6 +15,7 @@ from fencepost.adapters.store_sqlite import SqliteStore
 from fencepost.core.fence import Generation
 from fencepost.core.record_set import content
 from fencepost.core.store import Order, Plan, Row
+from fencepost.core.traffic.janitor import JanitorSettings
 from fencepost.ports import Enacted, HistoryRow, Refused, StorePort
 from fencepost.roles.store_copy import copy_store
 from fencepost.world.reference_store import ReferenceStore
@@ -155,6 +156,40 @@ def test_a_store_of_another_origin_is_refused_and_left_alone() -> None:
             await publish(target, number, ["z.example"])
         with pytest.raises(Refused, match="holds plan 3"):
             await copy_store(source, target)
+
+    on_files(act)
+
+
+def test_a_store_that_the_region_left_without_a_copy_is_refused_and_left_alone() -> None:
+    """docs/operating/commands.md: what holds anything else is refused. Its rows are all older than those of the store
+    with which the region began anew, and were taken for rows that the janitor had deleted there.
+    """
+
+    async def act(source: StorePort, target: StorePort) -> None:
+        await grow(target, [["a.example"], ["a.example", "b.example"]])
+        for number in range(3, 10):
+            await publish(source, number, ["a.example", "b.example"], number)
+        before = await shape(target)
+        with pytest.raises(Refused, match="isn't one of the store to be copied") as refused:
+            await copy_store(source, target)
+        assert "name a store that is empty" in refused.value.hint
+        assert await shape(target) == before
+
+    on_files(act)
+
+
+def test_an_earlier_copy_is_known_though_the_janitor_has_deleted_what_it_brought() -> None:
+    """docs/operating/store-move.md, step 4, months after step 2; the janitor keeps fifty rows of an endpoint."""
+
+    async def act(source: StorePort, target: StorePort) -> None:
+        await publish(source, 1, ["a.example"], 1)
+        await copy_store(source, target)
+        for number in range(2, 2 + JanitorSettings().keep_generations):
+            await publish(source, number, ["a.example"], number)
+        first = (await source.rows_of("a.example"))[-1]
+        assert await source.delete_row(first.name, first.generation, first.nonce)
+        await copy_store(source, target)
+        assert (await target.head()).number == (await source.head()).number
 
     on_files(act)
 

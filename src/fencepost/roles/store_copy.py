@@ -6,7 +6,12 @@ copied one would be a lie: two stores would pass for one, and each would take th
 
 It may be done while the region runs, and again: what an earlier copy brought isn't brought twice. Roles that still
 write to the old store meanwhile are no danger to DNS, which is fenced by itself; what they note after the copy stays
-behind. A store that holds plans of another origin is refused, and nothing is written.
+behind. A store that holds plans of another origin is refused, and nothing is written. Rows carry no name of the store
+that they were copied from, so origin is judged by the rows: each has to be one of the first store's, or one that its
+janitor can have deleted, which leaves fifty newer ones and none of a week.
+
+Awkward truth: a stale store of the same region passes if all that it holds is older than a week, and the first has
+planned fifty times for each of its endpoints since. Nothing of its plans is lost then, but they aren't the first's.
 
 The fleet's rows are brought as they are: hosts with the sets they run and the words people gave them, instances,
 network states, launches. The second store has a life of its own, so each lease in it counts as unknown, and nothing is
@@ -15,8 +20,9 @@ rising.
 """
 
 import asyncio
+import time
 from collections import Counter, defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -25,6 +31,7 @@ from fencepost.core.capacity.fleet_store import Change, Versioned
 from fencepost.core.capacity.rows import KINDS, FleetRow, HostRow, Kind, ShardRow
 from fencepost.core.instant import SECOND, Duration, Instant
 from fencepost.core.store import Head, Plan, Row
+from fencepost.core.traffic.janitor import JanitorSettings
 from fencepost.ports import HistoryRow, Refused, StorePort
 from fencepost.ports.fleet import FleetStorePort
 
@@ -81,16 +88,27 @@ async def kept_rows(store: StorePort, tell: Callable[[str], None]) -> dict[str, 
 async def refuse_stranger(target: StorePort, ours: Head, theirs: Head, known: dict[str, tuple[Row, ...]]) -> None:
     """Raise ``Refused`` for a target whose plans aren't those of the source."""
     _, standing = await target.newest_rows(None)
-    hint = "copy into a store that is empty, or that an earlier copy of this one filled"
+    hint = "name a store that is empty, or that an earlier copy of this one filled; nothing was written"
     if ours.number > theirs.number:
         what = f"it holds plan {ours.number}, and the one to be copied only plan {theirs.number}"
         raise Refused(what, where="the store to be copied to", hint=hint)
+    now = time.time_ns()
     for row in standing:
-        same = next((each for each in known.get(row.name, ()) if each.generation == row.generation), None)
-        oldest = min((each.generation for each in known.get(row.name, ())), default=row.generation)
-        if (same is None and row.generation >= oldest) or (same is not None and same.digest != row.digest):
+        kept = known.get(row.name, ())
+        same = next((each for each in kept if each.generation == row.generation), None)
+        if (same is None and not may_be_deleted(row, kept, now)) or (same is not None and same.digest != row.digest):
             what = f"its {row.name}, gen {row.generation}, isn't one of the store to be copied"
             raise Refused(what, where="the store to be copied to", hint=hint)
+
+
+def may_be_deleted(row: Row, kept: Collection[Row], now: Instant) -> bool:
+    """Whether a row that a store lacks can be one that its janitor deleted, by what it keeps of that endpoint.
+
+    Being older than those kept isn't enough: so is every row of a store from which the region moved on without a copy.
+    """
+    keeps = JanitorSettings()
+    older = all(row.generation < each.generation for each in kept)
+    return older and len(kept) >= keeps.keep_generations and now - row.made_at >= keeps.keep_for
 
 
 async def publish_plans(
