@@ -88,7 +88,7 @@ class Run:
         self.as_json = as_json
         self.yes = yes
         self.folder = assembly.state_folder(region)
-        self.began = time.monotonic()
+        self.began, self.began_s = time.monotonic(), time.time()
         self.stop = asyncio.Event()
         self.news = asyncio.Event()
         self.status: Status | None = None
@@ -357,7 +357,11 @@ class Run:
         """What isn't answered yet; "" if nothing is missing. Blocks for a moment."""
         known = self.status.endpoints if self.status is not None else ()
         settled = {each.name for each in known if each.state in ("withdrawn", "foreign")}
-        return up_ready.missing(self.region, settled, api=self.has_api) or self.fleet.missing(read(self.folder))
+        return (
+            up_ready.missing(self.region, settled, api=self.has_api)
+            or (up_ready.cannot_enact(self.region, self.status, self.began_s) if self.has_api else "")
+            or self.fleet.missing(read(self.folder))
+        )
 
     async def keep_panel(self, screen: Steady) -> None:
         """Draw the panel each second, and whenever a process ends or the terminal gets another size."""
