@@ -1,15 +1,22 @@
 """History as sentences: plain English for people, the store's own words for programs."""
 
+import asyncio
+from pathlib import Path
+
 import pytest
 
+from fencepost.adapters.store_sqlite import SqliteStore
 from fencepost.cli.acts import act, write
 from fencepost.cli.drain import placed
 from fencepost.cli.history import document, line, what
 from fencepost.cli.resume import ended, ending
 from fencepost.cli.scopes import Scope
+from fencepost.cli.talk import Talk
+from fencepost.core.instant import SECOND
 from fencepost.core.traffic.membership import OverrideKind
 from fencepost.ports import HistoryRow
 from fencepost.roles.overrides import StoredOverride
+from fencepost.settings import load
 
 API = "api.example.test"
 
@@ -60,3 +67,25 @@ def test_an_address_of_two_pools_is_told_once() -> None:
     ]
     assert ended(words) == ["127.0.1.2: the drain is over"]
     assert ending(words) == ["ends  drain of 127.0.1.2 (by ada: )"]
+
+
+def test_what_a_person_did_once_is_one_row_however_many_pools_an_address_is_in(tmp_path: Path) -> None:
+    """docs/operating/commands.md, history: one line a thing. A drain of an address in two pools made two alike, and so
+    did its end.
+    """
+    path = tmp_path / "region.toml"
+    path.write_text((Path(__file__).parents[2] / "src/fencepost/dev/sample.toml").read_text())
+    talk = Talk(load(path, {}), SECOND)
+
+    async def act() -> list[tuple[str, str]]:
+        talk._store = SqliteStore.open(tmp_path / "one.db", create=True)
+        for text in ("drain", "drain", "drain ended", "drain ended"):
+            await talk.tell_history("127.0.1.2", text, "disk")
+        await talk.tell_history("127.0.1.3", "drain", "disk")
+        rows = await talk.store.history()
+        await talk.close()
+        return [(row.on, row.text) for row in rows]
+
+    told = asyncio.run(act())
+    assert [on for on, _ in told] == ["127.0.1.2", "127.0.1.2", "127.0.1.3"]
+    assert [text.split(";")[0] for _, text in told] == ["drain", "drain ended", "drain"]

@@ -54,7 +54,7 @@ def test_one_that_cannot_work_is_named_with_its_reason(seen: dict[str, Any], say
 
 
 def test_where_no_marker_of_ours_stands_none_has_to_be_seen() -> None:
-    """docs/operating/status.md, foreign: names that are another owner's are left alone, and a region of them is as ready."""
+    """docs/operating/status.md, foreign: names that are another owner's are left alone; such a region is as ready."""
     foreign = {"state": "foreign", "generation": 7}
     assert cannot_enact(REGION, status(generation=None, stands=foreign), STARTED_S) == ""
     unread = status(generation=None, stands=foreign, dns_s=None)
@@ -63,7 +63,9 @@ def test_where_no_marker_of_ours_stands_none_has_to_be_seen() -> None:
 
 def test_a_store_that_cannot_be_read_is_named_as_why_nobody_is_heard() -> None:
     """Signs of life stand in the store."""
-    away = Problem("store-unavailable", "unavailable", "store", "the store can't be read: no such host", "x", True, None)
+    away = Problem(
+        "store-unavailable", "unavailable", "store", "the store can't be read: no such host", "x", True, None
+    )
     found = structs.replace(status(seen_s=None), problems=(away,))
     assert cannot_enact(REGION, found, STARTED_S).endswith("yet (the store can't be read: no such host)")
     assert cannot_enact(REGION, None, STARTED_S) == "the status of the enactors isn't known yet"

@@ -102,6 +102,22 @@ def enact(tmp_path: Path) -> Callable[[Callable[[Enactors], Coroutine[Any, Any, 
 Enact = Callable[[Callable[[Enactors], Coroutine[Any, Any, None]]], None]
 
 
+def test_a_word_on_an_address_in_two_pools_is_put_back_in_both_and_told_once(
+    enact: Callable[[Callable[[Enactors], Coroutine[Any, Any, None]]], None],
+) -> None:
+    """docs/operating/commands.md, history: one line a thing. A person said it once; it has a slot in each pool."""
+
+    async def work(three: Enactors) -> None:
+        await three.place(replace(DRAIN, id="d2", pool="api"))
+        await three.look()
+        three.lose("bbbb")
+        await three.look("a")
+        assert {"d", "d2"} <= set(await three.standing())
+        assert sum("drain" in line and DRAIN.target in line for line in await three.told()) == 1
+
+    enact(work)
+
+
 def test_what_hasnt_ended_is_put_back_once_by_three_at_once(enact: Enact) -> None:
     """A wiped store took an operator's drain with it, and the target came back into service."""
 

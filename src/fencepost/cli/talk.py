@@ -32,6 +32,7 @@ class Talk:
         self.timeout = timeout
         self.by = author()
         self._store: StorePort | None = None
+        self._told: set[tuple[str, str, str]] = set()
         self._dns: Domains | None = None
 
     @property
@@ -144,7 +145,13 @@ class Talk:
             await asyncio.sleep(LOOK_EVERY_S)
 
     async def tell_history(self, on: str, text: str, reason: str) -> None:
-        """Write who did what and why into the history; costs nothing where the store is away."""
+        """Write who did what and why into the history; costs nothing where the store is away.
+
+        Once a command: a word on an address is placed in each pool that has it, and is one thing that a person did.
+        """
+        if (on, text, reason) in self._told:
+            return
+        self._told.add((on, text, reason))
         row = HistoryRow("operator", on, self.by, f"{text}; reason: {reason}" if reason else text, time.time_ns())
         with suppress(PortError):
             await self.within(self.store.note([row]), "the store")

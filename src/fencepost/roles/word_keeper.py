@@ -79,7 +79,9 @@ class WordKeeper:
             return False
         log.warning("store %s isn't %s; %d overrides put back or ended", back.into[:4], back.lost[:4], len(changed))
         words = {word.id: word for word in (*readable(found.words)[0], *lost.words)}
-        await tell(self.store, [self.line(words[name], back=name in back.words) for name in changed if name in words])
+        lines = [self.line(words[name], back=name in back.words) for name in changed if name in words]
+        once = {(line.on, line.text): line for line in lines}  # one word has a slot in each pool of its address
+        await tell(self.store, list(once.values()))
         return True
 
     def line(self, word: StoredOverride, *, back: bool) -> HistoryRow:
