@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from servers import DOMAIN, Served, embedded
 from test_cli_prove_provider import region
 
 from fencepost import __version__
+from fencepost.adapters.store_postgresql.address import Address
 from fencepost.assembly.doctor import Look
 from fencepost.assembly.places import state_folder
 from fencepost.cli.doctor import here, is_alone, there
@@ -166,22 +168,50 @@ def test_versions_and_clocks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
+    ("dsn", "here"),
+    [
+        ("postgresql://u@127.0.0.1/d", True),
+        ("postgresql://u@[::1]:5433/d", True),
+        ("host=localhost dbname=d", True),
+        ("host=/var/run/postgresql dbname=d", True),
+        ("host=127.0.0.1,192.0.2.9 dbname=d", False),
+        ("host=localhost hostaddr=192.0.2.9 dbname=d", False),
+        ("host=db.example dbname=d", False),
+        ("dbname=d", False),
+        ("port=none", False),
+    ],
+)
+def test_which_databases_are_surely_here(dsn: str, here: bool) -> None:
+    """PostgreSQL 15, 34.1.2: hostaddr is where it connects, several hosts are tried in turn, none may be $PGHOST's."""
+    assert Address(dsn).is_here is here
+
+
+@pytest.mark.parametrize(
     ("server", "store", "sample", "alone"),
     [
         ("127.0.0.1:5300", 'kind = "sqlite"', "", True),
         ("[::1]:5300", 'kind = "sqlite"', "", True),
         ("192.0.2.53:53", 'kind = "sqlite"', "", False),
-        ("127.0.0.1:5300", 'kind = "postgresql"\ndsn = { env = "DSN" }', "", False),
+        ("127.0.0.1:5300", 'kind = "postgresql"\ndsn = { env = "DSN" }', "", True),
+        ("127.0.0.1:5300", 'kind = "postgresql"\ndsn = { env = "FAR" }', "", False),
         ("127.0.0.1:5300", 'kind = "postgresql"\ndsn = { env = "DSN" }', "bind postgresql\n", True),
         ("192.0.2.53:53", 'kind = "postgresql"\ndsn = { env = "DSN" }', "postgresql\n", False),
     ],
 )
-def test_whose_clock_counts(tmp_path: Path, server: str, store: str, sample: str, alone: bool) -> None:
-    """Only this machine's, where provider and store are on it: of a store elsewhere other hosts may have roles too."""
+def test_whose_clock_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, server: str, store: str, sample: str, alone: bool
+) -> None:
+    """Only this machine's, where provider and store are on it: of a store elsewhere other hosts may have roles too.
+
+    docs/operating/doctor.md; PostgreSQL set up by our own page listens on loopback, and was taken for one elsewhere.
+    """
     path = region(tmp_path, 5300) / "region.toml"
     text = path.read_text().replace("127.0.0.1:5300", server)
     path.write_text(f"{text}\n[store]\n{store}\n")
-    found = load(path, {"DSN": "postgresql://fencepost@127.0.0.1/fencepost"})
+    dsns = {"DSN": "postgresql://fencepost@127.0.0.1/fencepost", "FAR": "postgresql://fencepost@192.0.2.9/fencepost"}
+    found = load(path, dsns)
+    for name, dsn in dsns.items():
+        monkeypatch.setenv(name, dsn)
     folder = state_folder(found)
     folder.mkdir(parents=True, exist_ok=True)
     (folder / FILE).write_text(sample)
@@ -220,6 +250,21 @@ def test_disk_and_ports(tmp_path: Path, served: Served, monkeypatch: pytest.Monk
     assert look.state == "note"
     assert "is taken" in look.text
     assert states(here.look_at_ports(taken, None, api_answers=True)) == ["ok"]
+
+
+def test_another_folders_region_of_the_same_name_is_not_taken_for_this_one(tmp_path: Path, served: Served) -> None:
+    """docs/operating/doctor.md, ports: "its own, or whose". Two samples have one name and one owner, so that an API
+    says both is not enough where it is known which processes are this folder's.
+    """
+    found = loaded(tmp_path)
+    place = msgspec.structs.replace(found.api.listen, port=served.port)
+    taken = msgspec.structs.replace(found, api=msgspec.structs.replace(found.api, listen=place))
+    assert states(here.look_at_ports(taken, {os.getpid()}, api_answers=True)) == ["ok"]
+    for ours in (set(), {1}):
+        (look,) = here.look_at_ports(taken, ours, api_answers=True)
+        assert look.state == "note"
+        assert f"pid {os.getpid()}" in look.text
+        assert f"it answers as {found.name}" in look.text
 
 
 def test_file_with_mistakes(tmp_path: Path) -> None:

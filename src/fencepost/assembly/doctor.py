@@ -1,14 +1,16 @@
 """What only a provider's or a store's own adapter can say to ``fencepost doctor``."""
 
+import os
 import time
 from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from fencepost.assembly.stores import open_store
 from fencepost.core.instant import SECOND
-from fencepost.ports import Misconfigured
+from fencepost.ports import Misconfigured, PortError
 from fencepost.settings import Region
 from fencepost.settings.providers import PROVIDERS
+from fencepost.settings.secret import read_secret
 
 State: TypeAlias = Literal["ok", "note", "unknown", "attention"]
 """``note``: allowed, and surprises people. ``unknown``: can't be seen from here. ``attention``: a person is needed."""
@@ -48,6 +50,18 @@ async def look_at_store(region: Region) -> Sequence[Look]:
         states: dict[str, State] = {"good": "ok", "warning": "note", "refused": "attention"}
         looks += [Look(states[each.verdict], "store", each.what, each.hint) for each in found]
     return looks
+
+
+def store_is_here(region: Region) -> bool:
+    """Whether the store is surely on this machine: a file, or a server that is reached by loopback or a socket."""
+    if region.store.kind != "postgresql" or region.store.dsn is None:
+        return region.store.kind == "sqlite"
+    from fencepost.adapters.store_postgresql.address import Address
+
+    try:
+        return Address(read_secret(region.store.dsn, os.environ)).is_here
+    except PortError:
+        return False
 
 
 _RIGHTS = {

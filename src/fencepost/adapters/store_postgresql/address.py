@@ -4,6 +4,7 @@ A dsn is libpq's connection string or URI. It may hold a password, so it is kept
 is host, port, database and user. Where it says nothing of time limits, ours apply, since libpq's own are none.
 """
 
+import ipaddress
 import re
 
 import psycopg
@@ -87,6 +88,14 @@ class Address:
         return conninfo.make_conninfo("", **{**LIMITS, **self._given})
 
     @property
+    def is_here(self) -> bool:
+        """Whether every server that it names is surely on this machine: on loopback, or at a socket in a folder."""
+        named = (self._given.get("hostaddr") or self._given.get("host", "")).split(",")
+        return self.wrong is None and all(
+            each.startswith("/") or each == "localhost" or _loopback(each) for each in named
+        )
+
+    @property
     def search_path(self) -> str:
         """The one schema that names are looked up in."""
         return f"{quoted(self.schema)}, pg_temp"
@@ -105,6 +114,13 @@ class Address:
     def told(self) -> str:
         """The channel on which everything else is told: reports, signs of life, history."""
         return f"{self.schema}:told"
+
+
+def _loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 def _port(text: str) -> bool:

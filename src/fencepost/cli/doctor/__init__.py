@@ -8,7 +8,7 @@ import json as json_text
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from pathlib import Path
 
-from fencepost.assembly.doctor import Look, least_policy
+from fencepost.assembly.doctor import Look, least_policy, store_is_here
 from fencepost.cli.doctor import here, there
 from fencepost.cli.errors import REFUSED, UNREACHABLE, USAGE
 from fencepost.cli.flags import Config, Json, Timeout, duration
@@ -17,6 +17,7 @@ from fencepost.cli.terminal import say, styled
 from fencepost.core.store import Row
 from fencepost.core.zone import Live
 from fencepost.ports import Beat, Enacted, Misconfigured, PortError, Unavailable
+from fencepost.roles.status.processes import is_here
 from fencepost.settings import Region
 
 SCHEMA = "fencepost.doctor/1"
@@ -88,12 +89,20 @@ class Looking:
             yield look
         for look in here.look_at_clock(self.beats, now, alone=is_alone(region)):
             yield look
-        for look in here.look_at_ports(region, supervised(region), api_answers=api_answers(self.talk)):
+        for look in here.look_at_ports(region, self.pids(), api_answers=api_answers(self.talk)):
             yield look
         for look in store:
             yield look
         for look in await self._tried("dns", self._dns):
             yield look
+
+    def pids(self) -> set[int] | None:
+        """Those of the region's roles on this machine, by its supervisor and its store; None if neither tells."""
+        known = supervised(self.talk.region)
+        if known is None and not self.mark:
+            return None
+        beating = {each.pid for each in here.fresh(self.beats, here.now_ns()) if is_here(each)}
+        return beating | {pid for pid in (known or {}).values() if pid}
 
     async def _tried(self, about: str, looks: Callable[[], Awaitable[list[Look]]]) -> list[Look]:
         try:
@@ -137,7 +146,8 @@ def is_alone(region: Region) -> bool:
     from fencepost.cli.up_start import elsewhere
     from fencepost.dev.sample import read_stand_ins
 
-    beside = region.store.kind == "sqlite" or region.store.kind in read_stand_ins(assembly_folder(region))
+    stand_in = region.store.kind in read_stand_ins(assembly_folder(region))
+    beside = stand_in or store_is_here(region)
     return region.dns.provider == "embedded" or (beside and not elsewhere(region))
 
 

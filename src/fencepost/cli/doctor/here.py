@@ -3,7 +3,7 @@
 import ctypes
 import os
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from fencepost import __version__
@@ -106,8 +106,12 @@ def kernel_clock() -> tuple[int, int]:
     return state, ctypes.c_long.from_buffer(buffer, 3 * ctypes.sizeof(ctypes.c_long)).value
 
 
-def look_at_ports(region: Region, ours: Mapping[str, int | None] | None, *, api_answers: bool) -> Iterator[Look]:
-    """The places the region listens at: free, or its own processes'."""
+def look_at_ports(region: Region, ours: Collection[int] | None, *, api_answers: bool) -> Iterator[Look]:
+    """The places the region listens at: free, or its own processes'.
+
+    ``ours`` are the pids of its roles on this machine, None where they aren't known. Then, or where whose process it is
+    can't be told, an API that calls itself this region's is taken for it; else it may be that of another folder.
+    """
     places = {"[api] listen": (region.api.listen, False)}
     if region.dns.provider == "embedded" and region.dns.listen is not None:
         places["[dns] listen"] = (region.dns.listen, True)
@@ -117,13 +121,16 @@ def look_at_ports(region: Region, ours: Mapping[str, int | None] | None, *, api_
         except Misconfigured as error:
             yield Look("attention", "ports", str(error), f"write an address of this machine in {what}")
             continue
+        alike = api_answers and what == "[api] listen"
+        told = ours is not None and found is not None and found.pid
         if found is None:
             yield Look("ok", "ports", f"{what}: {place} is free")
-        elif (found.pid and found.pid in (ours or {}).values()) or (api_answers and what == "[api] listen"):
+        elif found.pid in (ours or ()) if told else alike:
             yield Look("ok", "ports", f"{what}: {place} is this region's")
         else:
+            more = f"; it answers as {region.name}, and is none of this folder's or store's roles" if alike else ""
             hint = "if that isn't this region's own process, write another port, or end it"
-            yield Look("note", "ports", f"{what}: {found.why}", hint)
+            yield Look("note", "ports", f"{what}: {found.why}{more}", hint)
 
 
 def now_ns() -> Instant:
