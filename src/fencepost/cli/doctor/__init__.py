@@ -100,7 +100,7 @@ class Looking:
         """Those of the region's roles on this machine, by its supervisor and its store; None if neither tells."""
         known = supervised(self.talk.region)
         if known is None and not self.mark:
-            return None
+            return set() if never_ran(self.talk.region) else None
         beating = {each.pid for each in here.fresh(self.beats, here.now_ns()) if is_here(each)}
         return beating | {pid for pid in (known or {}).values() if pid}
 
