@@ -91,6 +91,36 @@ def test_a_fork_that_is_refused_is_asked_for_again_and_said_once(region: Region)
         supervisor.stop_all()
 
 
+def test_a_role_waits_for_the_server_that_it_needs_until_it_answers_once(tmp_path: Path) -> None:
+    """docs/operating/commands.md, `--store postgresql`: started beside it. Roles came first, and each said at every
+    first start that the store can't be reached. What doesn't need it doesn't wait; a server that is away later on
+    holds back nobody, and neither does one that never answers.
+    """
+    answers = iter([False, True])
+    made = Region(tmp_path)
+    specs = [Spec("postgresql", made.start), Spec("planner", made.start, needs=True)]
+    made.supervisor = Supervisor(specs, tmp_path, made.take, answers=lambda: next(answers))
+    try:
+        made.supervisor.go_on()
+        assert [bool(child.pid) for child in made.supervisor.children] == [True, False]
+        assert made.supervisor.pause() > 0, "or it would ask without end"
+        made.supervisor.go_on()
+        first = made.child("planner").pid
+        assert first
+        made.kill("planner")
+        made.later()
+        made.later()
+        assert made.child("planner").pid not in (0, first)
+    finally:
+        made.supervisor.stop_all()
+    late = Region(tmp_path)
+    late.supervisor = Supervisor(specs, tmp_path, late.take, answers=lambda: False)
+    late.supervisor.unanswered_until = 0.0
+    late.supervisor.go_on()
+    assert late.child("planner").pid
+    late.supervisor.stop_all()
+
+
 def test_how_a_process_ended_is_told_beside_its_words(region: Region) -> None:
     """`up`'s screen says by it what is started again; read from the words, a line that was cut short said otherwise."""
     region.supervisor.go_on()

@@ -94,8 +94,7 @@ class Run:
         self.status: Status | None = None
         self.ready = False
         self.missed = "nothing of it was looked for yet"
-        self.ended = False
-        self.has_api = False
+        self.ended = self.has_api = False
         self.supervisor = 0
         self.locks = Locks()
         self.fleet = UpFleet(region, with_targets=with_targets)
@@ -198,8 +197,7 @@ class Run:
         from fencepost.roles.process import end_with_parent, entitle, flush, fork, leave
         from fencepost.roles.supervisor import Spec, Supervisor
 
-        lines_in, lines_out = os.pipe()
-        gone_in, gone_out = os.pipe()
+        (lines_in, lines_out), (gone_in, gone_out) = os.pipe(), os.pipe()
         parent = os.getpid()
         be_alone()  # a fork copies this thread alone, and the locks of all
         flush()
@@ -225,6 +223,7 @@ class Run:
                     60.0 if name.startswith("target/") else None,
                     name in self.fleet.on_call,
                     self.fleet.wait_s(name),
+                    self.fleet.needs_store(name),
                 )
                 for name, main in mains.items()
             ]
@@ -235,6 +234,7 @@ class Run:
                 stuck=self.assembly.stuck_writer(self.region),
                 reload=lambda: reload_aside(self.region, tell),
                 calls=self.fleet.calls,
+                answers=self.fleet.store_answers,
             )
             supervisor.run(gone_in)
             locks.let_go()

@@ -14,8 +14,10 @@ from typing import Any
 
 from fencepost.cli.check import counted
 from fencepost.core.instant import SECOND
+from fencepost.dev.sample import read_stand_ins
 from fencepost.ports import PortError
 from fencepost.roles.fleet.view import HostSeen, InstanceSeen
+from fencepost.roles.status.running import BEATING, kind_of
 from fencepost.settings import Region
 
 OVER = ("ending", "ended")
@@ -54,6 +56,19 @@ class UpFleet:
     def wait_s(self, role: str) -> float:
         """How long a role waits for the hosts at most: a checker would find targets dead that are yet to come."""
         return CHECKERS_WAIT_S if self.hosts and role.startswith("checker/") else 0.0
+
+    def needs_store(self, role: str) -> bool:
+        """Whether a process waits for the store's server, which is started beside it: every role but the DNS server."""
+        from fencepost.assembly import state_folder
+
+        beside = self.region.store.kind in read_stand_ins(state_folder(self.region))
+        return beside and kind_of(role) in (*BEATING, "api") and role != "dns"
+
+    def store_answers(self) -> bool:
+        """Whether that server takes clients. Blocks for a moment."""
+        from fencepost.dev.engines import store_answers
+
+        return store_answers(self.region)
 
     def part(self) -> str:
         """What of it is there, for the line that says so."""

@@ -14,6 +14,8 @@ import os
 import pwd
 import shutil
 import signal
+import socket
+import struct
 import subprocess
 import sys
 import tempfile
@@ -205,3 +207,18 @@ def installed(program: str, package: str, paths: str = PATHS) -> str:
     if found is None:
         raise Misconfigured(f"{program} is not installed", hint=f"apt-get install {package}")
     return found
+
+
+def store_answers(region: Region) -> bool:
+    """Whether the PostgreSQL of a sample takes clients: it asks for a password (message R), and no more says that it
+    is starting up (E, 57P03). PostgreSQL 15, 55.2.1. Blocks for two tenths of a second at most.
+    """
+    dsn = urlsplit(dsn_of(region))
+    words = f"user\0{dsn.username}\0database\0{dsn.path.lstrip('/')}\0\0".encode()
+    try:
+        with socket.create_connection((dsn.hostname or "", dsn.port or 5432), timeout=0.2) as link:
+            link.settimeout(0.2)
+            link.sendall(struct.pack("!2I", len(words) + 8, 196608) + words)
+            return link.recv(1) == b"R"
+    except OSError:
+        return False

@@ -32,6 +32,9 @@ STOP_WITHIN_S = 5.0
 STUCK_SAID_S = 2.0
 STUCK_ENDED_S = 10.0
 """A process that has held the store's write lock so long without moving is said to, and then ended."""
+ANSWERS_LOOK_S = 0.1
+ANSWERS_WITHIN_S = 30.0
+"""A server that doesn't answer by then is waited for no longer: the roles go on without it, and say so."""
 LOOK_S = 1.0
 """How often it is asked whether a process is stuck, and what couldn't be written is tried again."""
 
@@ -41,7 +44,8 @@ class Spec(Struct, frozen=True):
 
     ``start`` forks it and returns its pid, or raises ``OSError``; ``again_s`` overrides how long a restart waits. One
     ``on_call`` is started each time that somebody calls for it, and never by itself. One that has to ``wait_s`` is
-    started so long after the others, or as soon as :meth:`Supervisor.hurry` is called.
+    started so long after the others, or as soon as :meth:`Supervisor.hurry` is called. One that ``needs`` a server
+    that is started beside it is first started when that answers (:class:`Supervisor`, ``answers``).
     """
 
     name: str
@@ -49,6 +53,7 @@ class Spec(Struct, frozen=True):
     again_s: float | None = None
     on_call: bool = False
     wait_s: float = 0.0
+    needs: bool = False
 
 
 class Child(Struct):
@@ -101,7 +106,8 @@ class Supervisor:
 
     ``tell`` is given each thing worth a line, as (name, text). ``stuck`` answers which process holds the store's write
     lock and for how many seconds it has not moved, or None; it is asked about each second. ``reload`` is called at
-    SIGHUP. ``calls`` are for processes on call.
+    SIGHUP. ``calls`` are for processes on call. ``answers`` says whether the server that some need takes work; it is
+    asked ten times a second until it first does, and may block for a moment.
     """
 
     def __init__(
@@ -113,9 +119,13 @@ class Supervisor:
         stuck: Callable[[], tuple[int, float] | None] = lambda: None,
         reload: Callable[[], None] = lambda: None,
         calls: Calls | None = None,
+        answers: Callable[[], bool] = lambda: True,
     ) -> None:
         self.children = [Child(spec, due=math.inf if spec.on_call else first_due(spec)) for spec in specs]
         self.calls = calls
+        self.answers = answers
+        self.answered = not any(spec.needs for spec in specs)
+        self.unanswered_until = time.monotonic() + ANSWERS_WITHIN_S
         self.folder = folder
         self.tell = tell
         self.stuck = stuck
@@ -176,8 +186,9 @@ class Supervisor:
         """Start what is due, reap what ended, end what is stuck, make known what changed. Raises ``OSError``."""
         now = time.monotonic()
         changed = self.reap(now)
+        self.look_for_answers(now)
         for child in self.children:
-            if not child.pid and child.due <= now and not self.stopping:
+            if not child.pid and child.due <= now and not self.stopping and self.may_start(child):
                 changed |= self.start(child)
         self.unwritten |= changed
         if self.hung_up:
@@ -189,6 +200,15 @@ class Supervisor:
             self.unwritten |= self.look_at_writer()
         if changed or (look and self.unwritten):
             self.write()
+
+    def may_start(self, child: Child) -> bool:
+        """Whether what it needs answers, or did once: later on it is a role's own matter what is away."""
+        return self.answered or not child.spec.needs
+
+    def look_for_answers(self, now: float) -> None:
+        """Ask the server that is needed, until it answers or the time for that is over."""
+        if not self.answered:
+            self.answered = now > self.unanswered_until or self.answers()
 
     def start(self, child: Child) -> bool:
         """Start a process, or have it due again; whether it was started."""
@@ -242,8 +262,8 @@ class Supervisor:
     def pause(self) -> float:
         """How long nothing is due."""
         now = time.monotonic()
-        waits = [child.due - now for child in self.children if not child.pid]
-        return max(0.0, min([1.0, *waits]))
+        waits = [child.due - now for child in self.children if not child.pid and self.may_start(child)]
+        return max(0.0, min([1.0 if self.answered else ANSWERS_LOOK_S, *waits]))
 
     def reap(self, now: float) -> bool:
         """Take note of processes that ended; whether there were any."""
