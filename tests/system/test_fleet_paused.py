@@ -87,3 +87,18 @@ def test_who_is_killed_and_started_again_lets_none_of_the_live_lapse(stage: Flee
     stage.taken_over(epoch)
     asked_anew(stage)
     assert stage.leases() == before
+
+
+def test_who_keeps_silent_after_a_restart_has_a_whole_lease_to_answer(stage: FleetStage) -> None:
+    """nomad #3035: whoever takes over can't know when the last answer came, so it waits for all that may be worth."""
+    epoch = stage.shard().epoch
+    stage.end(stage.owner())
+    stage.wish(deaf=["*"])
+    stage.manage()
+    taken = time.monotonic()
+    while stage.shard().epoch == epoch:
+        taken = time.monotonic()  # not before this
+    until(lambda: any(lease == "lapsed" for lease, _, _ in stage.leases().values()), 60)
+    assert time.monotonic() - taken >= LEASE_S
+    stage.wish()
+    stage.all_held(2, 60)
