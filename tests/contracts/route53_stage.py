@@ -67,9 +67,10 @@ class Hand:
 
     def change(self, deletes: list[dict[str, Any]], creates: list[dict[str, Any]]) -> None:
         """One batch, or as many as its size takes."""
-        changes = [{"Action": "DELETE", "ResourceRecordSet": each} for each in deletes]
+        changes: list[dict[str, Any]] = [{"Action": "DELETE", "ResourceRecordSet": each} for each in deletes]
         changes += [{"Action": "CREATE", "ResourceRecordSet": each} for each in creates]
-        batches, records, characters = [list[dict[str, Any]]()], 0, 0
+        batches: list[list[dict[str, Any]]] = [[]]
+        records = characters = 0
         for each in changes:
             values = [one["Value"] for one in each["ResourceRecordSet"].get("ResourceRecords", ())]
             records, characters = records + len(values), characters + sum(map(len, values))
