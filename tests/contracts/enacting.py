@@ -26,7 +26,7 @@ from fencepost.core.store import Plan, Row
 from fencepost.core.traffic.dns_enactor import DnsEnactor, EnactorSettings
 from fencepost.core.traffic.room import Room
 from fencepost.core.zone import Live
-from fencepost.ports import DnsPort
+from fencepost.ports import DnsPort, PortError
 from fencepost.roles.enactor import EnactorHands
 from fencepost.roles.local_file import LocalFile
 from fencepost.roles.loop import Condition, drive
@@ -86,16 +86,39 @@ def changed_by(message: bytes) -> set[str]:
     return {str(rrset.name).rstrip(".").removeprefix("_fencepost.") for rrset in found.sections[2]}
 
 
+class Recorded(Condition):
+    """A role's condition that remembers each failure, in order, also those that are over."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.failures: list[PortError] = []
+
+    def failed(self, call: str, error: PortError) -> bool:
+        """As the role's."""
+        self.failures.append(error)
+        return super().failed(call, error)
+
+
 class Acting:
     """A store, and enactors made as they are asked for, each on a port of its own."""
 
-    def __init__(self, folder: Path, port: Callable[[], DnsPort], *, batch: int = 200, at_once: int = 1) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        port: Callable[[], DnsPort],
+        *,
+        batch: int = 200,
+        at_once: int = 1,
+        room: Room | None = None,
+    ) -> None:
+        """``room`` is what one transaction holds: a provider's own, or as many endpoints as a batch leaves to each."""
         self.folder = folder
         self.port = port
+        self.room = room if room is not None else Room(endpoints=batch // at_once)
         self.batch = batch
         self.at_once = at_once
         self.store = SqliteStore.open(folder / "store.db", create=True)
-        self.condition = Condition()
+        self.condition = Recorded()
         self.hands: list[EnactorHands] = []
         self._stack = AsyncExitStack()
 
@@ -127,9 +150,8 @@ class Acting:
         self._stack.push_async_callback(dns.close)
         file = LocalFile(self.folder / f"{len(self.hands)}.known")
         self._stack.callback(file.close)
-        room = Room(endpoints=self.batch // self.at_once)
         name = f"enactor/{len(self.hands)}"
-        settings = EnactorSettings(name, OWNER, batch=self.batch, room=room, at_once=self.at_once)
+        settings = EnactorSettings(name, OWNER, batch=self.batch, room=self.room, at_once=self.at_once)
         self.hands.append(EnactorHands(settings, DOMAIN, dns, self.store, file))
         return self.hands[-1]
 

@@ -15,7 +15,7 @@ from fencepost.adapters.dns_route53 import Route53Dns, Route53Settings
 from fencepost.adapters.dns_route53.names import marker_owner_of, owner_of, quote
 from fencepost.core.fence import Marker
 from fencepost.core.zone import Live
-from fencepost.dev.route53 import Route53Server, running
+from fencepost.dev.route53 import Route53Server, limits, running
 from fencepost.dev.route53 import Route53Settings as StandInSettings
 
 T = TypeVar("T")
@@ -67,11 +67,19 @@ class Hand:
 
     def change(self, deletes: list[dict[str, Any]], creates: list[dict[str, Any]]) -> None:
         """One batch, or as many as its size takes."""
-        changes = [{"Action": "DELETE", "ResourceRecordSet": each} for each in deletes]
+        changes: list[dict[str, Any]] = [{"Action": "DELETE", "ResourceRecordSet": each} for each in deletes]
         changes += [{"Action": "CREATE", "ResourceRecordSet": each} for each in creates]
-        for begin in range(0, len(changes), 200):
-            batch = {"Changes": changes[begin : begin + 200]}
-            self.client.change_resource_record_sets(HostedZoneId=self.zone_id, ChangeBatch=batch)
+        batches: list[list[dict[str, Any]]] = [[]]
+        records = characters = 0
+        for each in changes:
+            values = [one["Value"] for one in each["ResourceRecordSet"].get("ResourceRecords", ())]
+            records, characters = records + len(values), characters + sum(map(len, values))
+            if records > limits.BATCH_RECORDS_MOST or characters > limits.BATCH_CHARACTERS_MOST:
+                batches.append([])
+                records, characters = len(values), sum(map(len, values))
+            batches[-1].append(each)
+        for batch in filter(None, batches):
+            self.client.change_resource_record_sets(HostedZoneId=self.zone_id, ChangeBatch={"Changes": batch})
 
     def set(self, *lives: Live) -> None:
         """Make these endpoints stand exactly so."""

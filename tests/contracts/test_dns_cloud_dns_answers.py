@@ -179,6 +179,10 @@ def test_too_big_is_refused_with_the_numbers(direct: CloudStage) -> None:
         with pytest.raises(Refused, match=r"1,201 record sets") as caught:
             await port.commit(tuple(change(Live(f"b{at}.example.test"), 1, "192.0.2.1") for at in range(600)))
         assert caught.value.hint == "split the batch"
+        value = content([f"2001:db8:aaaa:bbbb:cccc:dddd:eeee:{at:x}" for at in range(4096, 4146)], 30)
+        lives = [Live(f"b{at}.example.test") for at in range(60)]
+        with pytest.raises(Refused, match=r"121 record sets, 1[0-9]{2},[0-9]{3} bytes of values, 50 values"):
+            await port.commit(tuple(Change(live.name, live, marker(1, value), value, "6") for live in lives))
         assert not any(method == "POST" for method, _ in direct.fake.asked)
 
     direct.run(act)

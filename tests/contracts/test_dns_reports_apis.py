@@ -13,13 +13,16 @@ from cloud_dns_fake import error, record
 from cloud_dns_stage import CloudStage
 from dns_scene import DOMAIN
 from enacting import Acting, stands
+from msgspec.structs import replace
 from route53_stage import Route53Stage, server, simple
 from route53_stage import stage as route53_stage
 
 from fencepost.adapters import dns_cloud_dns
+from fencepost.adapters.dns_route53 import batches
 from fencepost.adapters.dns_route53.names import owner_of
 from fencepost.core.fence import Marker
-from fencepost.dev.route53 import Fault
+from fencepost.dev.route53 import Fault, limits
+from fencepost.settings.providers import PROVIDERS
 
 __all__ = ["route53_stage", "server"]
 WRITE = "ChangeResourceRecordSets"
@@ -29,8 +32,16 @@ LIST = "ListResourceRecordSets"
 class OnRoute53:
     """Route 53's stand-in."""
 
-    def __init__(self, stage: Route53Stage) -> None:
+    room = PROVIDERS["route53"].room
+
+    def __init__(self, stage: Route53Stage, monkeypatch: pytest.MonkeyPatch) -> None:
         self.stage = stage
+        self._patch = monkeypatch
+
+    def know_no_limits(self) -> str:
+        """Have the adapter send sets of any size; how the provider refuses one of 401 records."""
+        self._patch.setattr(batches, "ROOM", replace(batches.ROOM, per_set=1_000))
+        return f"Cannot have more than {limits.SET_RECORDS_MOST} records in a RRSet"
 
     def writes(self) -> int:
         """How many writes were asked for, those that failed too."""
@@ -61,8 +72,16 @@ class OnRoute53:
 class OnCloudDns:
     """Google Cloud DNS's stand-in."""
 
-    def __init__(self) -> None:
+    room = PROVIDERS["clouddns"].room
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.stage = CloudStage(direct=True)
+        self._patch = monkeypatch
+
+    def know_no_limits(self) -> str:
+        """Have the adapter send sets of any size; how the provider refuses one of 401 records."""
+        self._patch.setattr(dns_cloud_dns, "VALUES_MAX", 1_000)
+        return "400 invalid: Invalid value for 'entity.change.additions"
 
     def writes(self) -> int:
         """How many writes were asked for, those that failed too."""
@@ -75,6 +94,19 @@ class OnCloudDns:
     def cut_listings(self, times: int) -> None:
         """So many listings break off."""
         self._fail(lambda _method, path: path.endswith("rrsets"), times)
+
+    def turn_away_each(self, every: int) -> list[str]:
+        """From now on each so-many-th call is too many; the methods of those, as they come."""
+        calls, turned_away = count(1), list[str]()
+
+        def disturb(method: str, _path: str) -> tuple[int, dict[str, Any]] | None:
+            if next(calls) % every:
+                return None
+            turned_away.append(method)
+            return 403, error(403, "rateLimitExceeded", "Rate Limit Exceeded")
+
+        self.stage.fake.disturb = disturb
+        return turned_away
 
     def _fail(self, which: Callable[[str, str], bool], times: int) -> None:
         failed = count()
@@ -103,25 +135,30 @@ class OnCloudDns:
 def api(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> OnRoute53 | OnCloudDns:
     """One stand-in, with nothing of ours in it."""
     if request.param == "route53":
-        return OnRoute53(request.getfixturevalue("route53_stage"))
+        return OnRoute53(request.getfixturevalue("route53_stage"), monkeypatch)
     monkeypatch.setattr(dns_cloud_dns, "POLL_S", 0.02)
     monkeypatch.setattr("fencepost.adapters.https.PAUSE_MIN_S", 0.001)
-    return OnCloudDns()
+    return OnCloudDns(monkeypatch)
 
 
 Api = OnRoute53 | OnCloudDns
 NAME = f"api.{DOMAIN}"
 
 
-def test_external_dns_1200_a_write_that_failed_at_an_api_is_written_by_the_next_pass(api: Api, tmp_path: Path) -> None:
+@pytest.mark.parametrize("most", [1, 5])
+def test_external_dns_1200_a_write_that_failed_at_an_api_is_written_by_the_next_pass(
+    api: Api, tmp_path: Path, most: int
+) -> None:
     """external-dns #1200: a provider failed one write, and the change came an hour later. Nothing marks it as done."""
 
     async def act() -> None:
         async with Acting(tmp_path, api.stage.port) as world:
-            await world.publish({NAME: ["192.0.2.1"]})
+            names = [f"n{index:02}.{DOMAIN}" for index in range(most)]
+            await world.publish({name: ["192.0.2.1"] for name in names})
             api.fail_a_write()
-            assert stands(await world.settle(), NAME, ["192.0.2.1"], 1)
-            assert api.writes() == 2
+            hands = await world.settle()
+            assert all(stands(hands, name, ["192.0.2.1"], 1) for name in names)
+            assert api.writes() <= 1 + most
 
     api.stage.run(act)
 
@@ -185,19 +222,89 @@ def test_external_dns_605_a_deletion_asked_for_twice_of_an_api_is_done_once(api:
 
 
 def test_external_dns_6683_a_record_refused_by_an_api_leaves_its_marker_as_it_was(api: Api, tmp_path: Path) -> None:
-    """external-dns #6683: the provider won't take the new records (101 where 100 may be); marker and old ones stay."""
+    """external-dns #6683: a record's type changes and the provider refuses the new set; marker and old one stay.
+
+    What we know that it won't take we never send; here it takes less than we know, and says so itself.
+    """
 
     async def act() -> None:
         async with Acting(tmp_path, api.stage.port) as world:
-            other = f"other.{DOMAIN}"
-            await world.publish({NAME: ["192.0.2.1"]})
+            other, words = f"other.{DOMAIN}", api.know_no_limits()
+            await world.publish({NAME: ["192.0.2.1"], other: ["192.0.2.1"]})
             await world.settle()
-            await world.publish({NAME: [f"10.0.0.{number}" for number in range(101)], other: ["192.0.2.1"]})
+            before = api.values(f"_fencepost.{NAME}", "TXT")
+            await world.publish({NAME: [f"2001:db8::{number:x}" for number in range(1, 402)], other: ["192.0.2.2"]})
             hands = world.enactor()
-            await world.run(hands, lambda: NAME in hands.found and stands(hands, other, ["192.0.2.1"], 2))
-            assert "too big" in hands.found[NAME][1]
+            await world.run(hands, lambda: NAME in hands.found and stands(hands, other, ["192.0.2.2"], 2))
+            assert words in hands.found[NAME][1], "the provider's own"
             assert stands(hands, NAME, ["192.0.2.1"], 1)
-            assert api.values(NAME, "A") == ["192.0.2.1"]
+            assert (api.values(NAME, "A"), api.values(NAME, "AAAA")) == (["192.0.2.1"], [])
+            assert api.values(f"_fencepost.{NAME}", "TXT") == before
+
+    api.stage.run(act)
+
+
+def test_external_dns_1517_421_a_record_refused_by_an_api_holds_up_no_other(api: Api, tmp_path: Path) -> None:
+    """external-dns #1517, #421: one among 50 good ones is refused, by us or by the provider: 50 are written."""
+
+    async def act() -> None:
+        async with Acting(tmp_path, api.stage.port) as world:
+            good = {f"n{index:02}.{DOMAIN}": ["192.0.2.1"] for index in range(50)}
+            ours, theirs = f"n10-big.{DOMAIN}", f"n30-big.{DOMAIN}"
+            hands = world.enactor()
+            await world.publish({**good, ours: [f"2001:db8::{number:x}" for number in range(1, 402)]})
+            await world.run(hands, lambda: ours in hands.found and all(stands(hands, n, good[n], 1) for n in good))
+            assert "too big" in hands.found[ours][1]
+            words, moved = api.know_no_limits(), {name: ["192.0.2.2"] for name in good}
+            await world.publish({**moved, theirs: [f"2001:db8::{number:x}" for number in range(1, 402)]})
+            await world.run(hands, lambda: theirs in hands.found and all(stands(hands, n, moved[n], 2) for n in good))
+            assert words in hands.found[theirs][1]
+            assert hands.found.keys() == {ours, theirs}
+            assert not any(api.values(f"_fencepost.{name}", "TXT") for name in (ours, theirs))
+
+    api.stage.run(act)
+
+
+@pytest.mark.parametrize("api", ["clouddns"], indirect=True)
+def test_external_dns_1293_octodns_96_each_sixth_call_is_turned_away_by_cloud_dns(
+    api: OnCloudDns, tmp_path: Path
+) -> None:
+    """external-dns #1293, octodns #96: "Rate Limit Exceeded" to reads and writes; each endpoint is written, once.
+
+    Route 53's, with its pauses, is in ``test_dns_route53_enacting.py``.
+    """
+
+    async def act() -> None:
+        async with Acting(tmp_path, api.stage.port, batch=5) as world:
+            rows = {f"n{index:02}.{DOMAIN}": [f"192.0.2.{index + 1}"] for index in range(60)}
+            await world.publish(rows)
+            turned_away = api.turn_away_each(6)
+            hands = await world.settle()
+            assert all(stands(hands, name, addresses, 1) for name, addresses in rows.items())
+            assert "POST" in turned_away
+            added = [each for made in api.stage.fake.changes for each in made["additions"]]
+            assert sorted(each["name"] for each in added if each["type"] == "A") == [f"{name}." for name in rows]
+
+    api.stage.run(act)
+
+
+def test_external_dns_515_dnscontrol_908_many_values_are_split_for_an_api(api: Api, tmp_path: Path) -> None:
+    """external-dns #515, DNSControl #908: more characters than one request may have are several requests, cut by what
+    they hold: none was ever too big, and refused for it."""
+
+    async def act() -> None:
+        async with Acting(tmp_path, api.stage.port, batch=300, room=api.room) as world:
+            ends = [":".join(f"{digit}{index:03}" for digit in "bcdef") for index in range(60)]
+            rows = {
+                f"n{index:02}.{DOMAIN}": [f"2001:db8:{end}:{number:x}" for number in range(4096, 4096 + 90)]
+                for index, end in enumerate(ends)
+            }
+            await world.publish(rows)
+            hands = await world.settle()
+            assert all(stands(hands, name, addresses, 1) for name, addresses in rows.items())
+            assert api.writes() >= 2
+            assert sum(map(len, (each for addresses in rows.values() for each in addresses))) > 200_000
+            assert world.condition.failures == []
 
     api.stage.run(act)
 

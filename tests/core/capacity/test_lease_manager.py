@@ -70,6 +70,7 @@ class Replay:
         self.silent: NDArray[np.bool_] = np.zeros(count, np.bool_)
         self.known: NDArray[np.bool_] = np.zeros(count, np.bool_)
         self.asked: list[Send] = []
+        self.tried: set[Op] = set()
         self.checks = self.calls = 0
         self.now: Instant = 0
         self.nonce = 0
@@ -111,6 +112,7 @@ class Replay:
                     pass
                 case _ if self.away:
                     write = isinstance(effect, Write)
+                    self.tried |= {effect.op} if write else set()  # type: ignore[union-attr]
                     gone = Away(effect.op, effect.ids) if write else Away(Op.NONE, NO_IDS)  # type: ignore[union-attr]
                     self.carry_out(self.manager.on(gone, self.now))
                 case ReadShard():
@@ -171,6 +173,24 @@ def test_the_store_is_away_for_three_leases_and_nothing_lapses() -> None:
     assert replay.held() == 500
     assert replay.manager.counts.lapsed == 0
     assert replay.rows.number.tolist() == [1] * 500
+
+
+def test_hosts_silent_while_the_store_is_away_are_not_let_lapse_before_they_were_asked_again() -> None:
+    """kubernetes #6228, #24200: their time runs out while the store is away. Nothing is even tried then, since it might
+    be written after all; once the store is back each is asked first, for a renewal's length.
+    """
+    replay = Replay(500, 400)
+    walked(replay, 2 * R)
+    replay.away = True
+    replay.silent[:3] = True
+    walked(replay, 10 * R)
+    assert Op.LAPSE not in replay.tried
+    replay.away = False
+    replay.silent[0] = False
+    walked(replay, R - 2 * SECOND)
+    assert replay.manager.counts.lapsed == 0
+    walked(replay, 2 * R)
+    assert (replay.manager.counts.lapsed, replay.held()) == (2, 498)
 
 
 def test_a_few_silent_hosts_lapse_and_come_back() -> None:

@@ -27,6 +27,10 @@ def test_draining_most_of_a_pool_on_purpose_is_no_panic() -> None:
     world.run(60)
     assert member(world, "10.0.0.7").state is State.OUT
     assert not row(world).panic
+    kill(world, "10.0.0.8")
+    world.run(60)
+    left = member(world, "10.0.0.8")
+    assert (left.state, left.rule) == (State.KEPT, Rule.MAX_OUT), "of four one may be out, of ten it would be two"
 
 
 def test_drain_and_keep_stand_beside_health() -> None:
