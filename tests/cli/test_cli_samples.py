@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from fencepost.cli.regions import samples
-from fencepost.dev.engines import WHOSE, clear_forgotten
+from fencepost.dev.engines import WHOSE, bind, clear_forgotten, dsn_of
 from fencepost.dev.sample import fresh_words, sample_text, stand_ins
+from fencepost.ports import Misconfigured
 from fencepost.settings import judge
 
 
@@ -34,6 +35,32 @@ def test_a_sample_is_warned_of_nothing_but_its_addresses(provider: str, tmp_path
     report = judge(sample_text(provider), str(tmp_path / "region.toml"), {}, ipv6=True)
     assert not report.mistakes
     assert not any("drills" in str(each) for each in report.cautions)
+
+
+def test_an_engine_whose_secret_is_gone_says_so_and_one_that_starts_again_writes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The sample's BIND and PostgreSQL ended with a traceback, as by a defect, while a key file was away; and on a full
+    disk BIND's configuration was emptied at a restart (seen by hand)."""
+    monkeypatch.setattr("fencepost.dev.engines.installed", lambda program, *_: f"/usr/sbin/{program}")
+    key, dsn = tmp_path / "tsig.key", tmp_path / "postgresql.dsn"
+    key.write_text('key "k" { algorithm hmac-sha256; secret "c2VjcmV0"; };\n')
+    dsn.write_text("postgresql://u:p@127.0.0.1:5304/postgres\n")
+    for file in (key, dsn):
+        file.chmod(0o600)
+    region = judge(sample_text("bind", "postgresql"), str(tmp_path / "region.toml"), {}, ipv6=True).region
+    assert region is not None
+    bind(region, tmp_path / "bind")
+    config = tmp_path / "bind" / "named.conf"
+    written = config.read_text()
+    with monkeypatch.context() as full:
+        full.setattr(Path, "write_text", lambda *_: pytest.fail("there is nothing to write"))
+        bind(region, tmp_path / "bind")
+    assert config.read_text() == written
+    for file, use in ((key, lambda: bind(region, tmp_path / "bind")), (dsn, lambda: dsn_of(region))):
+        file.unlink()
+        with pytest.raises(Misconfigured, match=f"{file.name} is missing"):
+            use()
 
 
 def test_a_cluster_whose_sample_is_gone_is_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,7 @@ from fencepost.core.capacity.messages import Answer
 from fencepost.core.capacity.placement import PlacementSettings
 from fencepost.core.capacity.rows import CalibrationRow, CheckpointRow, HostRow, InstanceRow, ShardRow
 from fencepost.core.instant import MILLISECOND, SECOND
-from fencepost.ports import Refused
+from fencepost.ports import Refused, Unavailable
 from fencepost.ports.fleet import FleetStorePort
 from fencepost.roles.fleet import calibrating
 from fencepost.roles.fleet.calibrated import UNCALIBRATED, settings_from
@@ -157,6 +157,35 @@ def test_a_manager_gives_signs_of_life_as_what_it_is_just_then() -> None:
         assert manager.called() == "host-manager/1/standby"
 
     run(work)
+
+
+def test_a_manager_that_stands_by_tells_nothing_of_what_failed_while_it_had_the_shard() -> None:
+    """A store lost while two ran: the one that lost the shard said for good that the store's file is gone, which
+    `status` raised to what needs a person, long after there was another (seen by hand)."""
+
+    async def work() -> None:
+        condition, store = Condition(), fleet(0)
+        questions = Questions(Wire(KEY), Condition())
+        manager = HostManager(lease_settings("m", 1, 1, R), settings_from(UNCALIBRATED, R), store, questions, condition)
+        placer = Placer(PlacementSettings(1, 1), store, manager, condition)
+        manager.leases.on(Tick(), now())
+        for event in (ShardRead("life-1", None), ShardRead("life-1", None), ShardWritten(ShardRow(1, 1, "m", 1))):
+            manager.tell(event, now())
+        for call in ("reading hosts", "writing leases", "proving leases", "placing"):
+            condition.failed(call, Unavailable("the store file is gone"))
+        manager.pass_time()
+        assert len(condition.failing) == 4, "it is the owner's to say"
+        manager.tell(ShardRead("life-2", ShardRow(1, 1, "other", 2)), now())
+        manager.pass_time()
+        assert set(condition.failing) == {"placing"}
+        placing = asyncio.ensure_future(placer.run())
+        manager.news.set()
+        while "placing" in condition.failing:
+            manager.news.set()
+            await asyncio.sleep(0.01)
+        placing.cancel()
+
+    run(lambda: asyncio.wait_for(work(), 60))
 
 
 def test_a_row_that_another_manager_wrote_is_written_over() -> None:

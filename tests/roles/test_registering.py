@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from pathlib import Path
 from statistics import pstdev
 
 import pytest
@@ -10,6 +11,7 @@ from msgspec import json
 from fencepost.adapters.joining import Replied, seconds
 from fencepost.core.instant import SECOND
 from fencepost.ports import Unavailable
+from fencepost.roles.fleet.agent_role import Rhythm
 from fencepost.roles.fleet.registering import AT_ONCE, PATH, Hosted, Registrar, due_after
 
 HOSTS = tuple(Hosted(f"h{number}", "a", "127.0.0.1:7700") for number in range(AT_ONCE + 1))
@@ -130,3 +132,12 @@ def test_a_forgotten_fleet_comes_back_spread_over_a_renewal() -> None:
 def test_retry_after_is_read_or_left(text: str | None, found: float) -> None:
     """Nonsense counts as not given."""
     assert seconds(text) == found
+
+
+def test_a_length_of_lease_that_cant_be_read_is_none(tmp_path: Path) -> None:
+    """A file on a host's disk may hold anything; the agent ended at each start over one of thousands of digits."""
+    for text in ("9" * 5000, "9" * 25, "nonsense", "", "-5", "0"):
+        (tmp_path / "renew").write_text(text)
+        assert Rhythm(tmp_path, None).renew is None
+    (tmp_path / "renew").write_text(str(10 * SECOND))
+    assert Rhythm(tmp_path, None).renew == 10 * SECOND

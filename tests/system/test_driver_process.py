@@ -70,6 +70,26 @@ def test_one_that_ends_by_itself_is_told_once_and_one_that_is_stopped_is_not(tmp
     played(tmp_path, play)
 
 
+def test_an_end_is_told_on_a_disk_that_has_become_read_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Linux mounts a failing disk read-only (ext4(5), errors=remount-ro), and what runs there tends to die just then:
+    untold it would count as running, and be ready, for good."""
+
+    def read_only(path: Path, *, missing_ok: bool = False) -> None:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(path))
+
+    async def play(driver: ProcessDriver, ended: list[str]) -> None:
+        await driver.start(instance("web-1.1"))
+        await driver.start(instance("web-2.1"))
+        monkeypatch.setattr(Path, "unlink", read_only)
+        os.kill(driver.attempts["web-1.1"].pid, signal.SIGKILL)
+        await until(lambda: ended == ["web-1.1"])
+        await driver.stop("web-2.1")
+        monkeypatch.undo()
+        assert not await ProcessDriver(tmp_path).running()
+
+    played(tmp_path, play)
+
+
 def test_a_whole_process_group_ends_with_its_first_process(tmp_path: Path) -> None:
     """Or a worker would go on serving for an attempt that is over."""
 

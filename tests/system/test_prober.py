@@ -22,7 +22,7 @@ from prober_running import (
 )
 
 from fencepost.adapters.probe import MS, ProbeSettings, ProbeTarget
-from fencepost.adapters.probe_http import capacity_of, request, split_head, status_of, unchunk
+from fencepost.adapters.probe_http import capacity_of, request, split_head, status_of, unchunk, whole_body
 from fencepost.adapters.probe_kinds import open_prober
 
 
@@ -185,6 +185,13 @@ def test_capacity_is_a_number_or_nothing(says: bytes, then_close: bool, capacity
             assert asked.asked[0].startswith(b"GET /capacity HTTP/1.1\r\n")
 
     uvloop.run(main())
+
+
+def test_a_length_of_thousands_of_digits_is_no_defect_of_ours() -> None:
+    """A target may answer anything (RFC 9112 section 6.3: an invalid length is an error of its own); Python raises for
+    an int of over 4,300 digits, and that ended the attempt with a traceback in the log, each time."""
+    assert whole_body(b"HTTP/1.1 200 OK\r\nContent-Length: " + b"9" * 5000, b"7", ended=True) is None
+    assert whole_body(b"HTTP/1.1 200 OK\r\nContent-Length: 1", b"7", ended=False) == b"7"
 
 
 def test_capacity_that_falls_silent_is_forgotten() -> None:

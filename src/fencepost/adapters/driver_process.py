@@ -168,7 +168,8 @@ class ProcessDriver:
         os.close(running.handle)
         self.attempts.pop(id_, None)
         running.gone.set()
-        (self.folder / id_ / "process.json").unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # a disk turned read-only: that it ended is told all the same
+            (self.folder / id_ / "process.json").unlink(missing_ok=True)
         self.tidy()
         if not running.stopping:
             if code is not None:

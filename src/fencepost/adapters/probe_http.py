@@ -156,8 +156,8 @@ def whole_body(head: bytes, body: bytes, *, ended: bool) -> bytes | None:
     if fields.get(b"transfer-encoding") == b"chunked":
         return unchunk(body)
     length = fields.get(b"content-length", b"")
-    if length.isdigit():
-        return body[: int(length)] if len(body) >= int(length) else None
+    if length.isdigit():  # Python takes thousands of digits for no number, and no body that is read is that long
+        return body[: int(length)] if len(length) < 20 and len(body) >= int(length) else None
     return body if ended else None
 
 

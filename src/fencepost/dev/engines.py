@@ -68,7 +68,10 @@ def bind(region: Region, folder: Path) -> Command:
     place = region.dns.server
     if place is None or region.dns.key is None:
         raise Misconfigured("BIND needs a server and a key", where=region.path, hint="name both in [dns]")
-    key = read_tsig_key(region.dns.key, os.environ)
+    try:
+        key = read_tsig_key(region.dns.key, os.environ)
+    except ValueError as error:
+        raise Misconfigured(str(error), where=region.path, hint="see [dns] key") from None
     folder.mkdir(parents=True, exist_ok=True)
     secret = base64.b64encode(key.secret).decode()
     text = NAMED.format(key=key, secret=secret, folder=folder.absolute(), host=place.host, port=place.port)
@@ -79,7 +82,8 @@ def bind(region: Region, folder: Path) -> Command:
         text += DOMAIN.format(domain=domain, key=key)
     config = folder / "named.conf"
     config.touch(mode=0o600)
-    config.write_text(text)
+    if config.read_text() != text:  # written anew at each start, a full disk would leave none to start with
+        config.write_text(text)
     return Command([program, "-g", "-n", "1", "-c", str(config.absolute())])
 
 
@@ -153,7 +157,10 @@ def dsn_of(region: Region) -> str:
     """The store's dsn. Raises ``Misconfigured``."""
     if region.store.dsn is None:
         raise Misconfigured("no dsn is given", where=region.path, hint="name one in [store]")
-    return read_secret(region.store.dsn, os.environ)
+    try:
+        return read_secret(region.store.dsn, os.environ)
+    except ValueError as error:
+        raise Misconfigured(f"dsn: {error}", where=region.path, hint="see [store] dsn") from None
 
 
 ENGINES: Mapping[str, Callable[[Region, Path], Command]] = {"bind": bind, "postgresql": postgresql}

@@ -60,7 +60,7 @@ class Rhythm:
             text = self.path.read_text(encoding="ascii", errors="replace").strip()
         except OSError:
             return None
-        return int(text) if text.isdigit() and int(text) > 0 else None
+        return int(text) if text.isdigit() and len(text) < 19 and int(text) > 0 else None
 
 
 class AgentRole:

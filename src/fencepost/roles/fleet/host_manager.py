@@ -172,6 +172,8 @@ class HostManager:
     def pass_time(self) -> None:
         """Whose time it is, who has kept silent, and the tick."""
         self.carry_out(self.core.pass_time(now()))
+        if not self.standing:
+            self.hands.let_go()
 
     def tell(self, event: Event, at: Instant) -> None:
         """Tell what decides one event, and carry out what it asks for."""

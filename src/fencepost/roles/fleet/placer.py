@@ -111,6 +111,7 @@ class Placer:
             await self.news()
             if not self.manager.leases.acting:
                 self.placement = Placement(self.settings, "")
+                self.condition.succeeded("placing")  # it is another's, or waits for what is told by itself
                 continue
             try:
                 await self.turns()
