@@ -1,5 +1,6 @@
 """A disk that is full at the first start (ENOSPC): nothing half is left, it is said, and with room it goes on."""
 
+import asyncio
 import errno
 import os
 import re
@@ -10,9 +11,11 @@ from pathlib import Path
 import pytest
 
 from fencepost.adapters.store_sqlite import database, schema
-from fencepost.assembly.fleet_key import fleet_key, make_fleet_key
+from fencepost.assembly.fleet_key import draw_fleet_key, fleet_key, make_fleet_key
 from fencepost.assembly.places import draw_tsig_key
 from fencepost.cli.errors import guarded
+from fencepost.core.capacity.fleet_store import Change
+from fencepost.core.capacity.rows import HostRow
 from fencepost.dev.sample import sample_text
 from fencepost.ports import Misconfigured
 from fencepost.roles.status.listening import read_token
@@ -20,6 +23,7 @@ from fencepost.roles.whole_file import make_whole
 from fencepost.settings import Region, SettingsError, load
 from fencepost.settings.schema import Secret
 from fencepost.settings.secret import read_tsig_key
+from fencepost.world.reference_fleet import ReferenceFleet, ReferenceRows
 
 
 @pytest.fixture
@@ -75,6 +79,30 @@ def test_an_empty_secret_of_ours_is_drawn_anew_and_one_that_holds_something_stay
         key = read_tsig_key(Secret(file=str(tmp_path / "tsig.key")), {})
         drawn.append((key, fleet_key(seal), read_token(region)))
     assert drawn[0] == drawn[1]
+
+
+async def sleeping(_: int) -> None:
+    """Time passes."""
+
+
+def test_a_fleets_key_that_hosts_have_is_not_drawn_anew(tmp_path: Path, region: Region) -> None:
+    """`rm fleet.key` and a manager's restart: it drew another in silence, and every host's words were a stranger's."""
+    file = tmp_path / "fleet.key"
+    seal = Secret(file=str(file))
+    store = ReferenceFleet(ReferenceRows("1"), sleeping)
+
+    def start() -> bytes:
+        asyncio.run(draw_fleet_key(seal, region.path, store))
+        return fleet_key(seal)
+
+    first = start()
+    assert asyncio.run(store.commit(None, [(Change(HostRow("h1", "a", "192.0.2.9:1"), 0),)]))
+    assert start() == first, "a key that is there is left alone"
+    file.unlink()
+    with pytest.raises(Misconfigured, match="the fleet's key is gone, and hosts have it") as told:
+        start()
+    assert told.value.where == seal.file
+    assert not file.exists()
 
 
 def test_an_empty_secret_elsewhere_is_its_owners(tmp_path: Path, region: Region) -> None:

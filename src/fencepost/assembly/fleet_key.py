@@ -7,6 +7,8 @@ from pathlib import Path
 
 from fencepost.assembly.places import write_secret
 from fencepost.ports import Misconfigured
+from fencepost.ports.fleet import FleetStorePort
+from fencepost.roles.fleet.paging import pages
 from fencepost.roles.whole_file import why_unwritten
 from fencepost.settings.schema import Secret
 from fencepost.settings.secret import is_drawn, read_secret
@@ -33,6 +35,31 @@ def make_fleet_key(secret: Secret, region: str = "") -> None:
         rights = "its folder must be one that the user fencepost runs as can write"
         why, hint = why_unwritten(error, secret.file, rights)
         raise Misconfigured(f"the fleet's key can't be made: {why}", where=secret.file, hint=hint) from None
+
+
+def is_written(file: Path) -> bool:
+    """Whether something stands in it."""
+    return file.exists() and file.stat().st_size > 0
+
+
+async def draw_fleet_key(secret: Secret, region: str, rows: FleetStorePort) -> None:
+    """:func:`make_fleet_key` for a manager: never in place of a key that hosts have, which is only lost here.
+
+    With another key every host's words would be a stranger's, and no log but theirs would say why. Raises
+    ``Misconfigured`` where the store knows hosts and the key is gone, and a ``PortError`` where that can't be known.
+    """
+    if not secret.file or is_written(Path(secret.file)):
+        return
+    async for page in pages(rows, "host", None, most=1):
+        if page.rows:
+            raise Misconfigured(
+                "the fleet's key is gone, and hosts have it: with a new one none of them would be understood",
+                where=secret.file,
+                hint=f"copy it back from a host, mode 0600; for a new one write it there and on each host:"
+                f" openssl rand -base64 32 > {secret.file}",
+            )
+        break
+    make_fleet_key(secret, region)
 
 
 def fleet_key(secret: Secret) -> bytes:

@@ -6,7 +6,7 @@ from typing import Any
 
 from msgspec import structs
 
-from fencepost.assembly.fleet_key import fleet_key, make_fleet_key
+from fencepost.assembly.fleet_key import draw_fleet_key, fleet_key
 from fencepost.assembly.stores import fleet_store, open_store
 from fencepost.core.instant import SECOND, Duration
 from fencepost.ports import Misconfigured
@@ -45,8 +45,8 @@ def host_manager_main(region: Region, shard: int, again: Duration | None = None)
         from fencepost.roles.fleet.wire import Wire
 
         fleet, condition = fleet_of(region), Condition()
-        make_fleet_key(fleet.key, region.path)
         store, rows = open_store(region), fleet_store(region)
+        await draw_fleet_key(fleet.key, region.path, rows)
         settings = lease_settings(draw_owner(), shard, fleet.shards, fleet.renew_ns)
         admission = await admission_settings(rows, fleet.renew_ns)
         questions = Questions(Wire(fleet_key(fleet.key)), condition)

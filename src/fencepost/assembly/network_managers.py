@@ -3,7 +3,7 @@
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from fencepost.assembly.fleet_key import fleet_key, make_fleet_key
+from fencepost.assembly.fleet_key import draw_fleet_key, fleet_key
 from fencepost.assembly.stores import fleet_store, open_store
 from fencepost.ports import Misconfigured
 from fencepost.roles import heartbeat
@@ -22,7 +22,6 @@ def network_manager_main(region: Region) -> Callable[[], Coroutine[Any, Any, Non
         hint = "write [fleet] there, on a line of its own"
         raise Misconfigured("this region has no fleet", where=region.path, hint=hint)
     secret = region.fleet.key
-    make_fleet_key(secret, region.path)
 
     async def main() -> None:
         import asyncio
@@ -30,9 +29,11 @@ def network_manager_main(region: Region) -> Callable[[], Coroutine[Any, Any, Non
         from fencepost.roles.fleet.network_manager import run_network_manager
         from fencepost.roles.fleet.wire import Wire
 
-        condition, store, wire = Condition(), open_store(region), Wire(fleet_key(secret))
+        condition, store, rows = Condition(), open_store(region), fleet_store(region)
+        await draw_fleet_key(secret, region.path, rows)
+        wire = Wire(fleet_key(secret))
         async with asyncio.TaskGroup() as group:
             group.create_task(heartbeat.beat(NAME, store, condition))
-            group.create_task(run_network_manager(fleet_store(region), store, wire, condition))
+            group.create_task(run_network_manager(rows, store, wire, condition))
 
     return main
