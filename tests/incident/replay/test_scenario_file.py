@@ -135,7 +135,9 @@ def test_what_only_october_can_get_wrong() -> None:
     text, line = changed('[["23:48", "13:50"]]', '[["14:48", "13:50"]]', october)
     assert mistakes(text)[0].startswith(f"{line}: ")
     assert '"+1d 04:05"' in mistakes(text)[0]
-    text, line = changed('when     = { at = "00:38" }', 'when     = { follows = "whole" }', october)
+    text, line = changed(
+        'when     = { at = "00:38", only_if = "dns_empty > 0" }', 'when     = { follows = "whole" }', october
+    )
     text, _ = changed(
         'follows = "launches-normal", after = "30m" }\nreported', 'follows = "cause-found" }\nreported', text
     )

@@ -6,14 +6,18 @@ from functools import cache
 import pytest
 from called import call
 from msgspec import structs
+from outcomes import guarded
 
 from fencepost.incident.replay.guards import NONE, PRODUCTION, Guard, Guards
 from fencepost.incident.replay.options import Options
 from fencepost.incident.replay.outcome import Outcome
+from fencepost.incident.replay.region import STEP_S
 from fencepost.incident.replay.run import replay
 from fencepost.incident.replay.scenario import Kind
 from fencepost.incident.replay.scenario_file import SHIPPED, find_scenario
 from fencepost.incident.replay.show.naming import outage_s
+from fencepost.incident.replay.show.phases import length_s, stretches
+from fencepost.incident.replay.show.remarks import remarks
 from fencepost.incident.replay.traps import show_trap
 
 HOUR = 3600
@@ -35,6 +39,46 @@ def test_each_shipped_scenario_reads_and_says_where_all_its_values_come_from(nam
         assert all(value.kind is not Kind.PUBLISHED for value in scenario.values.values())
         assert all(act.reported is None for act in scenario.acts)
         assert all(event.reported is None for event in scenario.events)
+
+
+NEEDS_AN_OUTAGE = {
+    "cause-found", "mitigated", "dns-restored", "pollers-restarted", "throttles-relaxed", "failover-on",
+    "network-normal",
+}  # fmt: skip
+
+
+def test_nobody_mends_what_was_never_broken() -> None:
+    """Where the endpoint was never emptied no act has its occasion, so no phase begins (docs/operating/replay.md)."""
+    outcome = run("aws-2025-10-19", frozenset({Guard.FENCE}))
+    assert not NEEDS_AN_OUTAGE & outcome.happened.keys()
+    assert all(each.simulated is None for each in stretches(outcome))
+    assert not remarks(outcome)
+    assert not any(outcome.down.values())
+
+
+def test_nothing_is_switched_on_again_that_nobody_switched_off() -> None:
+    """Guards, a forced outage: no throttle is set, failover never switched off (docs/operating/replay-scenarios.md)."""
+    happened = guarded().happened
+    assert {"cause-found", "mitigated", "dns-restored", "pollers-restarted"} <= happened.keys()
+    assert not {"launches-limited", "throttles-relaxed", "failover-off", "failover-on"} & happened.keys()
+    away = run("database-away", PRODUCTION).happened
+    assert "launches-limited" not in away
+    assert "limit-relaxed" not in away
+
+
+def test_a_shorter_outage_is_no_longer_than_it_was() -> None:
+    """30 min forced: the endpoint is gone so long, not until the reported hour at which its cause was found, and what
+    people ended by hand elsewhere ends (docs/operating/replay-scenarios.md: ends by hand aren't moved by guards).
+    """
+    outcome = replay(find_scenario("aws-2025-10-19"), Options(hosts=2_000, outage_s=1800))
+    gone, mended, *_ = stretches(outcome)
+    assert gone.simulated is not None
+    assert gone.by_script
+    assert not gone.equal
+    assert length_s(gone.simulated, 0) == pytest.approx(1800, abs=STEP_S)
+    assert mended.simulated is None
+    ends = {name: [ended for _, ended in outcome.down[name]] for name in ("tokens", "sign-in", "functions")}
+    assert all(spans[0] is not None for spans in ends.values()), ends
 
 
 @pytest.mark.parametrize("seed", [1, 2])

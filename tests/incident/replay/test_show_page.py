@@ -19,6 +19,7 @@ from fencepost.incident.replay.options import Options
 from fencepost.incident.replay.outcome import Outcome
 from fencepost.incident.replay.run import replay
 from fencepost.incident.replay.scenario_file import find_scenario
+from fencepost.incident.replay.show.beliefs import beliefs
 from fencepost.incident.replay.show.document import document
 from fencepost.incident.replay.show.page import page
 from fencepost.incident.replay.show.png import picture
@@ -108,9 +109,20 @@ def test_what_stands_in_for_a_decider_is_said() -> None:
 
 
 def test_lengths_by_script_are_marked() -> None:
-    """October 2025: two phases end by hand at the published hour."""
+    """October 2025: two phases, the emptiness and sign-in end by hand at the published hour, as on a terminal."""
     assert whole().count("50 min =</span>") == 1
     assert "1 h 47 min =</span>" in whole()
+    assert "2 h 37 min =</span>" in whole()
+    assert "1 h 37 min =</span>" in whole()
+    assert "2 h 44 min =</span>" not in whole()
+
+
+def test_a_forced_outage_is_told_beside_an_endpoint_that_its_writers_kept() -> None:
+    """It "has answered all the time", beside 2 h 37 min without an address (docs/operating/replay.md: --dns-outage)."""
+    forced = replay(find_scenario("aws-2025-10-19"), Options(hosts=200, guards=PRODUCTION, outage_s=157 * MINUTE))
+    [endpoint] = [part for part in beliefs(forced) if part.name == "The regional endpoint"]
+    assert all("the outage of this run is forced all the same" in each.so for each in endpoint.beliefs)
+    assert not any("forced" in each.so for part in beliefs(as_it_was()) for each in part.beliefs)
 
 
 def test_the_same_runs_give_the_same_page() -> None:

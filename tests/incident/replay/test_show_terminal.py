@@ -7,7 +7,7 @@ import msgspec
 import pytest
 from outcomes import HOUR, as_it_was, guarded, made_up
 
-from fencepost.incident.replay.guards import Guard
+from fencepost.incident.replay.guards import PRODUCTION, Guard
 from fencepost.incident.replay.options import Options
 from fencepost.incident.replay.outcome import Outcome
 from fencepost.incident.replay.run import replay
@@ -76,6 +76,13 @@ def test_only_ends_by_hand_are_equal_by_script() -> None:
     marked = {name for name in rows if rows[name].endswith(" =")}
     assert {"endpoint gone", "repaired by hand"} <= marked
     assert not {"lease storm", "network backlog", "unwinding throttles"} & marked
+
+
+def test_what_was_over_is_not_drawn_as_if_it_went_on() -> None:
+    """``▶`` only where it wasn't over at the end (docs/operating/replay.md): the axis reaches to who came back last."""
+    text = shown(replay(find_scenario("database-away"), Options(hosts=200, guards=PRODUCTION)))
+    assert "▶" not in text
+    assert ">" not in text
 
 
 def test_a_phase_that_never_was_or_never_ended_is_said_to() -> None:

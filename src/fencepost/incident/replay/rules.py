@@ -43,12 +43,11 @@ class Waiting:
 
     def _found(self, now: Tick, quantities: Mapping[str, float], happened: Mapping[str, Tick]) -> Tick | None:
         rule = self.rule
-        if rule.at is not None:
-            return rule.at if now >= rule.at else None
-        if rule.follows:
-            return happened.get(rule.follows)
         if rule.since and rule.since not in happened:
             return None
+        if rule.seen is None:
+            began = rule.at if rule.at is not None else happened.get(rule.follows)
+            return None if began is None or now < began else max(began, happened.get(rule.since, began))
         if not holds(rule.seen, quantities):
             self._seen_from = None
             return None

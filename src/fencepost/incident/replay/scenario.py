@@ -51,8 +51,8 @@ class Watched(Struct, frozen=True, gc=False):
 class Rule(Struct, frozen=True, gc=False):
     """When something is so: at an hour, or after something else, or once something is seen.
 
-    One of ``at``, ``follows`` (an event's or act's name) and ``seen`` is given. ``seen`` counts only once ``since`` has
-    happened, and has to last ``lasting_s``; it then counts from its end, or from its beginning if ``backdated``.
+    One of ``at``, ``follows`` (an event's or act's name) and ``seen`` is given. It counts only once ``since`` has
+    happened. ``seen`` has to last ``lasting_s``; it then counts from its end, or from its beginning if ``backdated``.
     ``after_s`` later it is so, unless ``only_if`` doesn't hold then: in that case it waits until it does.
     """
 

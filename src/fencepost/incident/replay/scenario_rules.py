@@ -77,7 +77,7 @@ class Rules:
         if len(given) != 1:
             said = f"{name_of(path)} gives {' and '.join(given) or 'none of at, follows and seen'}; give one of them"
             self._notes.wrong(path, said)
-        for key in ("since", "lasting", "backdated"):
+        for key in ("lasting", "backdated"):
             if getattr(raw, key) and "seen" not in given:
                 self._notes.wrong((*path, key), f'{key} says something of "seen" only, which isn\'t given')
         for key in ("follows", "since"):

@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from msgspec import Struct
 
+from fencepost.incident.replay.automation import automation
 from fencepost.incident.replay.outcome import FAILING, Outcome
 from fencepost.incident.replay.scenario import Tick
 from fencepost.incident.replay.show.hours import Hours, count, percent, spoken
@@ -88,13 +89,16 @@ def _merged(found: list[Belief]) -> tuple[Belief, ...]:
 
 def _from_lines(outcome: Outcome, who: str) -> Part:
     """What a part said last, and when; once the outage is over, who ended it."""
-    hours = Hours(outcome.scenario)
+    scenario, seed, hours = outcome.scenario, outcome.options.seed, Hours(outcome.scenario)
     lines: dict[Tick, list[str]] = {}
     for line in outcome.lines:
         if line.who == who:
             lines.setdefault(line.at, []).append(line.what)
-    found = [Belief(tick, "; ".join(what), f"said at {hours.at(tick)}") for tick, what in lines.items()]
-    for act in outcome.scenario.acts:
+    more = ""
+    if outcome.options.outage_s is not None and automation(scenario, outcome.options.guards, seed).empty_at is None:
+        more = "; the outage of this run is forced all the same"
+    found = [Belief(tick, "; ".join(what), f"said at {hours.at(tick)}{more}") for tick, what in lines.items()]
+    for act in scenario.acts:
         ended = outcome.happened.get(act.name)
         if act.does == GIVEN and ended is not None and found[-1].at <= ended:
             found.append(Belief(ended, found[-1].believed, f"{found[-1].so}; {hours.at(ended)} {act.words}"))

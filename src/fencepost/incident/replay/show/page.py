@@ -126,7 +126,7 @@ def _stage(plots: Plots, every: Sequence[Chart], parts: Sequence[Part], chosen: 
         group("Phases", f"{marked} The others emerged.", map(plots.row, phases)) if phases else "",
         group("What was wrong, and how long", f"Found in the numbers of each run.{seen}", map(plots.row, conditions)),
         group("How it went", about, map(plots.chart, moving(every))),
-        group("Who depends on it", "Down by rules over what the region does; ends by hand aren’t moved by guards.",
+        group("Who depends on it", "Down by rules over what the region does; ends by hand (=) aren’t moved by guards.",
               map(plots.row, dependents)) if dependents else "",
     ]  # fmt: skip
     return (

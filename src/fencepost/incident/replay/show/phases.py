@@ -17,13 +17,20 @@ Span = tuple[Tick, Tick | None]
 
 
 class Stretch(Struct, frozen=True, gc=False):
-    """One phase. ``reported`` and ``simulated`` are None where there was none."""
+    """One phase. ``reported`` and ``simulated`` are None where there was none; ``by_script``: its end was given."""
 
     name: str
     words: str
     reported: tuple[Tick, Tick] | None
     simulated: Span | None
     by_script: bool
+
+    @property
+    def equal(self) -> bool:
+        """Whether it is as long as reported by script: its given end is the reported one, where there is one."""
+        if not self.by_script or self.simulated is None:
+            return False
+        return self.reported is None or self.simulated[1] == self.reported[1]
 
 
 def stretches(outcome: Outcome) -> tuple[Stretch, ...]:
@@ -36,14 +43,15 @@ def stretches(outcome: Outcome) -> tuple[Stretch, ...]:
         reported = None if begins is None or ends is None else (begins, ends)
         later = [name for each in scenario.phases[index + 1 :] for name in (each.begins, each.ends)]
         begun = None if none_of(outcome, phase) and not phase.otherwise else happened.get(phase.begins)
-        simulated = None
+        simulated, last = None, phase.ends
         if begun is not None:
-            ended = happened.get(phase.ends)
-            if ended is None:
-                ended = min((happened[name] for name in later if happened.get(name, -1) >= begun), default=None)
+            if last not in happened:
+                after = [name for name in later if happened.get(name, -1) >= begun]
+                last = min(after, key=lambda name: happened[name], default=last)
+            ended = happened.get(last)
             if ended is None or ended >= begun:
                 simulated = (begun, ended)
-        found.append(Stretch(phase.name, phase.words, reported, simulated, by_script(outcome, phase.ends)))
+        found.append(Stretch(phase.name, phase.words, reported, simulated, by_script(outcome, last)))
     return tuple(found)
 
 
@@ -69,8 +77,17 @@ def emergent(scenario: Scenario, each: Act | Event) -> bool:
     return each.when.seen is not None
 
 
+def by_hand(outcome: Outcome, name: str) -> bool:
+    """Whether every interval that a dependent can be down is ended by a person at an hour, and one was."""
+    rules = next(each.down for each in outcome.scenario.dependents if each.name == name)
+    ends = [ended for _, ended in outcome.down.get(name, ())]
+    return bool(ends) and None not in ends and all(down.by_hand for down in rules)
+
+
 def axis(outcomes: Sequence[Outcome]) -> tuple[Tick, Tick]:
-    """From when to when the phases last in all of them; the whole scenario if there are none."""
+    """From when to when the phases last in all of them, and what was down and came back; the whole scenario if there
+    are none.
+    """
     ends: list[Tick] = []
     for outcome in outcomes:
         for stretch in stretches(outcome):
@@ -78,6 +95,8 @@ def axis(outcomes: Sequence[Outcome]) -> tuple[Tick, Tick]:
             if stretch.simulated is not None:
                 begun, ended = stretch.simulated
                 ends += (begun, outcome.scenario.lasts_s if ended is None else ended)
+        if ends:
+            ends += [ended for spans in outcome.down.values() for _, ended in spans if ended is not None]
     lasts = outcomes[0].scenario.lasts_s
     return (min(ends), max(ends)) if ends and min(ends) < max(ends) else (0, lasts)
 

@@ -95,7 +95,8 @@ class _Sheet:
         self.say(MARGIN, self.y + 18, f"{scenario.title}: a replay of {options.hosts:,} hosts", size=24, bold=True)
         self.say(MARGIN, self.y + 44, scenario.summary, size=14.5)
         hollow = "Hollow: as reported. Filled: as it came out here; " if self.told else "As it came out here; "
-        claim = f"{hollow}{whose(scenario)}. {self.hours.days()}."
+        by_script = "= ended by hand at the published hour" if self.told else "= ended by hand at the scenario's hour"
+        claim = f"{hollow}{whose(scenario)}. {by_script}. {self.hours.days()}."
         self.say(MARGIN, self.y + 65, claim, MUTED, PLAIN)
         self.y += 92
         x = MARGIN

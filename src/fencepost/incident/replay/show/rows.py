@@ -16,7 +16,7 @@ from fencepost.incident.replay.scenario import Scenario
 from fencepost.incident.replay.show.drawing import REPORTED, Rectangle, Shape, run_ink
 from fencepost.incident.replay.show.hours import Hours, spoken
 from fencepost.incident.replay.show.naming import gone, is_told, moments
-from fencepost.incident.replay.show.phases import Span, length_s, stretches
+from fencepost.incident.replay.show.phases import Span, by_hand, by_script, length_s, stretches
 
 LANE = 16.0
 """Pixels from one lane to the next."""
@@ -98,9 +98,7 @@ def phase_rows(runs: Runs) -> tuple[Row, ...]:
         for number, (name, outcome) in enumerate(runs):
             each = stretches(outcome)[at]
             lane = _lane(scenario, run_ink(number), name, [each.simulated] if each.simulated else [])
-            if each.by_script and each.simulated:
-                lane = Lane(lane.ink, lane.who, lane.spans, lane.when, f"{lane.lasted} =")
-            lanes.append(lane)
+            lanes.append(_marked(lane, each.equal))
         found.append(Row(phase.words[:1].upper() + phase.words[1:], tuple(lanes)))
     return tuple(found)
 
@@ -118,7 +116,10 @@ def condition_rows(runs: Runs) -> tuple[Row, ...]:
             continue
         words = condition.title or gone(scenario)
         lanes = _reported(scenario, reported)
-        lanes += [_lane(scenario, run_ink(number), runs[number][0], each) for number, each in enumerate(spans)]
+        for number, each in enumerate(spans):
+            given = bool(each) and condition.quantity == "dns_empty" and by_script(runs[number][1], condition.ends)
+            lane = _lane(scenario, run_ink(number), runs[number][0], each)
+            lanes.append(_marked(lane, given and (not reported or each[-1][1] == reported[-1][1])))
         found.append(Row(words[:1].upper() + words[1:], tuple(lanes)))
     return tuple(found)
 
@@ -132,7 +133,10 @@ def dependent_rows(runs: Runs) -> tuple[Row, ...]:
             (
                 *_reported(scenario, each.reported),
                 *(
-                    _lane(scenario, run_ink(number), name, outcome.down.get(each.name, ()))
+                    _marked(
+                        _lane(scenario, run_ink(number), name, outcome.down.get(each.name, ())),
+                        by_hand(outcome, each.name),
+                    )
                     for number, (name, outcome) in enumerate(runs)
                 ),
             ),
@@ -152,6 +156,11 @@ def row_shapes(row: Row, lasts_s: int) -> tuple[Shape, ...]:
         for at, lane in enumerate(row.lanes)
         for begun, ended in lane.spans
     )  # fmt: skip
+
+
+def _marked(lane: Lane, equal: bool) -> Lane:
+    """With ``=`` behind its length where that is so by script."""
+    return Lane(lane.ink, lane.who, lane.spans, lane.when, f"{lane.lasted} =") if equal else lane
 
 
 def _reported(scenario: Scenario, spans: Sequence[Span]) -> list[Lane]:

@@ -17,7 +17,7 @@ from fencepost.incident.replay.scenario import Cause, Kind, Tick
 from fencepost.incident.replay.show.hours import Hours, count, option, percent, short
 from fencepost.incident.replay.show.judged import verdict
 from fencepost.incident.replay.show.naming import called, counted, is_told, outage_s
-from fencepost.incident.replay.show.phases import Span, axis, length_s, stretches
+from fencepost.incident.replay.show.phases import Span, axis, by_hand, length_s, stretches
 from fencepost.incident.replay.show.remarks import remarks
 
 USUAL = "aws-2025-10-19"
@@ -131,19 +131,19 @@ def _phases(sheet: _Sheet) -> list[str]:
     for each in stretches(sheet.outcome):
         reported = [] if each.reported is None else [each.reported]
         simulated = [] if each.simulated is None else [each.simulated]
-        numbers = _numbers(sheet, each.reported, each.simulated, each.by_script)
+        numbers = _numbers(sheet, each.reported, each.simulated, each.equal)
         lines += sheet.row(each.words, sheet.bar(reported, simulated), numbers)
     return lines
 
 
-def _numbers(sheet: _Sheet, reported: Span | None, simulated: Span | None, by_script: bool) -> str:
+def _numbers(sheet: _Sheet, reported: Span | None, simulated: Span | None, equal: bool) -> str:
     lasts = sheet.outcome.scenario.lasts_s
     theirs, ours = length_s(reported, lasts), length_s(simulated, lasts)
     left = "-" if theirs is None else short(theirs)
     right = "none" if ours is None else short(ours)
     if simulated is not None and simulated[1] is None:
         right = f">{right}"
-    mark = " =" if by_script and ours is not None else ""
+    mark = " =" if equal else ""
     return _columns(sheet, left, right, mark)
 
 
@@ -189,7 +189,7 @@ def _dependents(sheet: _Sheet) -> list[str]:
         ours = sum(length_s(span, lasts) or 0 for span in down)
         more = ">" if any(ended is None for _, ended in down) else ""
         left, right = short(theirs) if each.reported else "-", f"{more}{short(ours)}" if down else "none"
-        hand = " =" if down and _ended_by_hand(outcome, each.name) else ""
+        hand = " =" if by_hand(outcome, each.name) else ""
         numbers = _columns(sheet, left, right, hand)
         lines += sheet.row(_short(each.title), sheet.bar(each.reported, down), numbers)
     return [sheet.styled("who depends on it, and was down", "dim"), *lines]
@@ -197,12 +197,6 @@ def _dependents(sheet: _Sheet) -> list[str]:
 
 def _short(title: str) -> str:
     return title if len(title) <= NAME else f"{title[: NAME - 1]}…"
-
-
-def _ended_by_hand(outcome: Outcome, name: str) -> bool:
-    """Whether every interval was ended by a person at an hour."""
-    rules = next(each.down for each in outcome.scenario.dependents if each.name == name)
-    return bool(rules) and all(down.by_hand for down in rules)
 
 
 def _last(sheet: _Sheet, named: str) -> list[str]:
@@ -222,8 +216,7 @@ def _last(sheet: _Sheet, named: str) -> list[str]:
 
 def _any_by_script(outcome: Outcome) -> bool:
     """Whether any length is marked."""
-    phases = any(each.by_script and each.simulated is not None for each in stretches(outcome))
-    return phases or any(down and _ended_by_hand(outcome, name) for name, down in outcome.down.items())
+    return any(each.equal for each in stretches(outcome)) or any(by_hand(outcome, name) for name in outcome.down)
 
 
 def _known(outcome: Outcome, named: str) -> str:
