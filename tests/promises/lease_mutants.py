@@ -27,7 +27,7 @@ from fencepost.world.leases import Fault, Shape
 Patch = tuple[Any, str, Any]
 LAUNCH, TERMINATE, TAKE, REPEAT, CRASH = Fault.LAUNCH, Fault.TERMINATE, Fault.TAKE, Fault.REPEAT, Fault.CRASH
 MIDWAY, REBOOT, FORGET, SKEW, SILENT = Fault.MIDWAY, Fault.REBOOT, Fault.FORGET, Fault.SKEW, Fault.SILENT
-WIPE, RESTORE = Fault.WIPE, Fault.RESTORE
+WIPE, RESTORE, RESTART, FULL = Fault.WIPE, Fault.RESTORE, Fault.RESTART, Fault.FULL
 
 
 class Mutant(NamedTuple):
@@ -109,6 +109,17 @@ def nothing_is_over(self: HostMemory) -> frozenset[str]:
 def tells_nothing_down(self: Host, memory: HostMemory, now: int, *, whole: bool = False) -> Answer:
     """A host doesn't tell what doesn't run."""
     return structs.replace(real_answer(self, memory, now, whole=whole), down=())
+
+
+def forgets_refusals(self: Host, memory: HostMemory, order: Any, now: int) -> Any:
+    """What an order would have started is started when it comes again."""
+    self.refused = frozenset()
+    return real_order(self, memory, order, now)
+
+
+def refused_by_this_boot(row: HostRow, boot: int, version: int) -> bool:
+    """The row has the boot that refused; not whether it has had it since the host's version."""
+    return row.boot == boot
 
 
 # Orders ---------------------------------------------------------------------------------------------------------------
@@ -378,6 +389,20 @@ MUTANTS: tuple[Mutant, ...] = (
         shape(1, TERMINATE, WIPE, LAUNCH, time=1, placed=True),
         TWICE,
         31,
+    ),
+    Mutant(
+        "what couldn't be written is refused for good",
+        ((Host, "order", forgets_refusals),),
+        shape(1, FULL, time=0, placed=True),
+        STARTS,
+        8,
+    ),
+    Mutant(
+        "the row has had the boot that refused ever since",
+        ((lease_placing, "refused_for_good", refused_by_this_boot),),
+        shape(1, FULL, RESTART, room=2, time=1, placed=True),
+        STARTS,
+        14,
     ),
 )
 """Each rule that something breaks without."""
