@@ -117,11 +117,6 @@ def forgets_refusals(self: Host, memory: HostMemory, order: Any, now: int) -> An
     return real_order(self, memory, order, now)
 
 
-def refused_by_this_boot(row: HostRow, boot: int, version: int) -> bool:
-    """The row has the boot that refused; not whether it has had it since the host's version."""
-    return row.boot == boot
-
-
 # Orders ---------------------------------------------------------------------------------------------------------------
 
 
@@ -237,6 +232,11 @@ def opens_unread(self: HostLeases) -> bool:
 
 
 STARTS, TWICE, HOLDER = "ended_stays_ended", "started_once", "single_holder"
+FULL_ONCE, FULL_AND_RESTART = (
+    shape(1, FULL, time=0, placed=True),
+    shape(1, FULL, RESTART, room=2, time=1, placed=True),
+)
+ANY_BOOT: tuple[Patch, ...] = ((lease_placing, "refused_for_good", lambda row, boot, _: row.boot == boot),)
 MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "the epoch is in the token", ((ShardOwner, "raised", same_epoch),), shape(2, TAKE, time=0, held=True), HOLDER, 7
@@ -390,19 +390,7 @@ MUTANTS: tuple[Mutant, ...] = (
         TWICE,
         31,
     ),
-    Mutant(
-        "what couldn't be written is refused for good",
-        ((Host, "order", forgets_refusals),),
-        shape(1, FULL, time=0, placed=True),
-        STARTS,
-        8,
-    ),
-    Mutant(
-        "the row has had the boot that refused ever since",
-        ((lease_placing, "refused_for_good", refused_by_this_boot),),
-        shape(1, FULL, RESTART, room=2, time=1, placed=True),
-        STARTS,
-        14,
-    ),
+    Mutant("what couldn't be written is refused for good", ((Host, "order", forgets_refusals),), FULL_ONCE, STARTS, 8),
+    Mutant("the row has had the boot that refused ever since", ANY_BOOT, FULL_AND_RESTART, STARTS, 14),
 )
 """Each rule that something breaks without."""
