@@ -31,6 +31,19 @@ def instance(number: int, state: str = "ready", why: str = "") -> InstanceSeen:
     return InstanceSeen(f"web-{number:05}", "web", state, 1, "h1", "a", f"10.0.0.{number % 250}", 80, "", "", why)
 
 
+def test_a_host_that_cant_write_its_memory_is_shown_with_why_and_is_no_room() -> None:
+    """It was offered as room, and nothing but its agent's own log said that it takes no orders (seen on the sample)."""
+    why = "/state/memory can't be written: No space left on device"
+    unable = structs.replace(host(2), free=0, unable=why, unable_at=when(time.time_ns() - 90 * SECOND))
+    lines = host_lines([host(1), unable], 100)
+    assert lines[0] == "2 hosts: 2 held; room for 4 more"
+    assert lines[-1].startswith(" h00002 takes no orders since ")
+    assert lines[-1].endswith(f" ago: {why}")
+    said = "\n".join(explaining.host_lines(unable, Seen("api", (unable,))))
+    assert f"memory   {why}" in said
+    assert "nothing more is placed there" in said
+
+
 def test_a_long_list_is_cut_on_a_terminal_with_what_is_wrong_first(tmp_path: Path) -> None:
     """Ten thousand lines push away the one that sums them up; and one that is lost among them isn't seen."""
     hosts = [host(number, "lapsed" if number == 9_000 else "held") for number in range(10_000)]

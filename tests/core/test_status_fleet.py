@@ -9,7 +9,7 @@ from fencepost.core.capacity.rows import CalibrationRow, CheckpointRow, ShardRow
 from fencepost.core.instant import MINUTE, SECOND
 from fencepost.ports import Beat, Unavailable
 from fencepost.roles.status.compose import compose
-from fencepost.roles.status.document import Status
+from fencepost.roles.status.document import Problem, Status, when
 from fencepost.roles.status.facts import FleetFacts, Process
 from fencepost.roles.status.kinds import KINDS
 from fencepost.roles.status.metrics import exposition
@@ -103,6 +103,28 @@ def test_a_supervised_manager_that_hangs_or_ended_is_told_while_another_has_its_
     assert found.try_.endswith("host-manager-1.log")
     alone = managed(7, beat(OURS, 7, at=NOW - 60 * SECOND))
     assert managers(alone) == {OURS: ("silent", 7)}
+
+
+def test_a_host_that_cant_write_its_memory_is_said_with_why_and_since_when() -> None:
+    """Nothing but its agent's own log said it, while it was given instances that it refused (seen on the sample)."""
+    why = "/state/memory can't be written: No space left on device"
+
+    def of(*unable: tuple[str, str, int], count: int = 1) -> Status:
+        row = CheckpointRow("1", "m", NOW - SECOND, counts={**COUNTS, "unable": count}, unable=unable)
+        known = FleetFacts("1", {1: ShardRow(1, 1, "m", 3, open="1")}, {1: row}, CALIBRATED)
+        return compose(facts(region=fleet(), store=stored(fleet=known)))
+
+    def said(status: Status) -> list[Problem]:
+        return [each for each in status.problems if each.id == "host-cannot-write"]
+
+    (found,) = said(of(("h3", why, NOW - 30 * SECOND)))
+    assert (found.on, found.since, found.needs_person) == ("h3", when(NOW - 30 * SECOND), False)
+    assert found.what.startswith(f"host h3 takes no orders: {why}; ")
+    assert found.try_ == "fencepost explain h3"
+    (found,) = said(of(("h3", why, NOW - 2 * MINUTE), count=12))
+    assert found.needs_person
+    assert "(11 more hosts say such a thing)" in found.what
+    assert said(of(count=0)) == []
 
 
 def test_a_suspect_host_is_counted_once() -> None:

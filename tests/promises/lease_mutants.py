@@ -27,7 +27,7 @@ from fencepost.world.leases import Fault, Shape
 Patch = tuple[Any, str, Any]
 LAUNCH, TERMINATE, TAKE, REPEAT, CRASH = Fault.LAUNCH, Fault.TERMINATE, Fault.TAKE, Fault.REPEAT, Fault.CRASH
 MIDWAY, REBOOT, FORGET, SKEW, SILENT = Fault.MIDWAY, Fault.REBOOT, Fault.FORGET, Fault.SKEW, Fault.SILENT
-WIPE, RESTORE = Fault.WIPE, Fault.RESTORE
+WIPE, RESTORE, RESTART, FULL = Fault.WIPE, Fault.RESTORE, Fault.RESTART, Fault.FULL
 
 
 class Mutant(NamedTuple):
@@ -109,6 +109,12 @@ def nothing_is_over(self: HostMemory) -> frozenset[str]:
 def tells_nothing_down(self: Host, memory: HostMemory, now: int, *, whole: bool = False) -> Answer:
     """A host doesn't tell what doesn't run."""
     return structs.replace(real_answer(self, memory, now, whole=whole), down=())
+
+
+def forgets_refusals(self: Host, memory: HostMemory, order: Any, now: int) -> Any:
+    """What an order would have started is started when it comes again."""
+    self.refused = frozenset()
+    return real_order(self, memory, order, now)
 
 
 # Orders ---------------------------------------------------------------------------------------------------------------
@@ -226,6 +232,11 @@ def opens_unread(self: HostLeases) -> bool:
 
 
 STARTS, TWICE, HOLDER = "ended_stays_ended", "started_once", "single_holder"
+FULL_ONCE, FULL_AND_RESTART = (
+    shape(1, FULL, time=0, placed=True),
+    shape(1, FULL, RESTART, room=2, time=1, placed=True),
+)
+ANY_BOOT: tuple[Patch, ...] = ((lease_placing, "refused_for_good", lambda row, boot, _: row.boot == boot),)
 MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "the epoch is in the token", ((ShardOwner, "raised", same_epoch),), shape(2, TAKE, time=0, held=True), HOLDER, 7
@@ -379,5 +390,7 @@ MUTANTS: tuple[Mutant, ...] = (
         TWICE,
         31,
     ),
+    Mutant("what couldn't be written is refused for good", ((Host, "order", forgets_refusals),), FULL_ONCE, STARTS, 8),
+    Mutant("the row has had the boot that refused ever since", ANY_BOOT, FULL_AND_RESTART, STARTS, 14),
 )
 """Each rule that something breaks without."""

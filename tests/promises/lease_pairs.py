@@ -133,6 +133,22 @@ WALKED: tuple[Row, ...] = (
     (Fault.WIPE, Fault.WIPE, 4, 301_932),
     (Fault.WIPE, Fault.RESTORE, 4, 1_671_360),
     (Fault.RESTORE, Fault.RESTORE, 4, 758_187),
+    (Fault.LAUNCH, Fault.FULL, 4, 60_231),
+    (Fault.TERMINATE, Fault.FULL, 4, 70_984),
+    (Fault.CORDON, Fault.FULL, 4, 87_595),
+    (Fault.REPEAT, Fault.FULL, 4, 59_460),
+    (Fault.CRASH, Fault.FULL, 4, 66_359),
+    (Fault.RESTART, Fault.FULL, 4, 144_085),
+    (Fault.MIDWAY, Fault.FULL, 4, 52_046),
+    (Fault.REBOOT, Fault.FULL, 4, 156_658),
+    (Fault.FORGET, Fault.FULL, 4, 188_802),
+    (Fault.DIE, Fault.FULL, 5, 107_970),
+    (Fault.SKEW, Fault.FULL, 4, 58_945),
+    (Fault.SILENT, Fault.FULL, 4, 158_416),
+    (Fault.UNKNOWN, Fault.FULL, 5, 111_639),
+    (Fault.WIPE, Fault.FULL, 4, 266_372),
+    (Fault.RESTORE, Fault.FULL, 4, 461_461),
+    (Fault.FULL, Fault.FULL, 4, 53_741),
 )
 """Two faults, renewals, states."""
 

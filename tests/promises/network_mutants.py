@@ -53,16 +53,16 @@ def forgetting(memory: HostMemory, order: NetworkOrder, there: Callable[[Network
     return structs.replace(memory, network=kept)
 
 
-def takes_older(self: Host, memory: HostMemory, order: NetworkOrder) -> tuple[HostEffect, ...]:
+def takes_older(self: Host, memory: HostMemory, order: NetworkOrder, now: int) -> tuple[HostEffect, ...]:
     """A lower version is put in place as any other."""
-    return real_network(self, forgetting(memory, order, lambda has, new: new.version < has.version), order)
+    return real_network(self, forgetting(memory, order, lambda has, new: new.version < has.version), order, now)
 
 
-def goes_by_the_number(self: Host, memory: HostMemory, order: NetworkOrder) -> tuple[HostEffect, ...]:
+def goes_by_the_number(self: Host, memory: HostMemory, order: NetworkOrder, now: int) -> tuple[HostEffect, ...]:
     """A state of the number that is in place is taken for the one in place, whatever its digest."""
     sent = {state.id: state for state in order.states}
     effects = []
-    for effect in real_network(self, memory, order):
+    for effect in real_network(self, memory, order, now):
         if isinstance(effect, Reply) and isinstance(effect.message, NetworkAnswer):
             has = tuple(
                 (id_, version, sent[id_].digest if version == sent[id_].version else digest)
@@ -73,9 +73,9 @@ def goes_by_the_number(self: Host, memory: HostMemory, order: NetworkOrder) -> t
     return tuple(effects)
 
 
-def takes_any_token(self: Host, memory: HostMemory, order: NetworkOrder) -> tuple[HostEffect, ...]:
+def takes_any_token(self: Host, memory: HostMemory, order: NetworkOrder, now: int) -> tuple[HostEffect, ...]:
     """The token isn't looked at."""
-    return real_network(self, memory, structs.replace(order, token=memory.token))
+    return real_network(self, memory, structs.replace(order, token=memory.token), now)
 
 
 def starts_without_versions(self: Host, event: Started, now: int) -> tuple[HostEffect, ...]:

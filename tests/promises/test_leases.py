@@ -46,6 +46,7 @@ WITNESSES = {
     Fault.UNKNOWN: ("answer lost", "write lost"),
     Fault.WIPE: ("wiped", "registered", "adopted", "placed elsewhere"),
     Fault.RESTORE: ("copied", "put back", "adopted", "refused"),
+    Fault.FULL: ("disk-full", "wrote again"),
 }
 """What must have happened for a fault's walk to mean anything."""
 LONG = ("the proof has the store's life",)
@@ -103,6 +104,7 @@ FEW: tuple[tuple[Any, ...], ...] = (
     (Fault.UNKNOWN, 29_822),
     (Fault.WIPE, 31_653),
     (Fault.RESTORE, 28_426),
+    (Fault.FULL, 14_641),
 )
 """One manager, the host held, time passing three times (or five, where it takes longer), one message under way."""
 MANY: tuple[tuple[Any, ...], ...] = (
@@ -121,6 +123,7 @@ MANY: tuple[tuple[Any, ...], ...] = (
     (Fault.SILENT, 144_729),
     (Fault.UNKNOWN, 299_425),
     (Fault.WIPE, 871_487),
+    (Fault.FULL, 94_279),
 )
 """One manager, nothing owned yet, time passing for ever, one message under way: all states."""
 WIDE: tuple[tuple[Any, ...], ...] = (
@@ -141,6 +144,11 @@ PAIRS: tuple[tuple[Any, ...], ...] = (
 """The same with two faults, of which all are in ``lease_pairs.py``: those here are short."""
 TWO: tuple[tuple[int, int], ...] = ((2, 214_432), (3, 702_518))
 """Two managers of which the second takes over: how often time passes, and all states."""
+OVERTAKEN: tuple[tuple[tuple[Fault, ...], int, int], ...] = (
+    ((Fault.FULL, Fault.RESTART), 1, 71_221),
+    ((Fault.FULL, Fault.RESTART, Fault.RESTART), 1, 239_629),
+)
+"""An attempt is placed, two messages under way: faults, how often time passes, and all states."""
 
 
 @pytest.mark.parametrize("row", FEW, ids=name_of)
@@ -167,10 +175,10 @@ def test_every_promise_holds_with_each_pair_of_faults(row: lease_pairs.Row) -> N
 
 
 def test_each_pair_of_faults_is_in_the_table() -> None:
-    """None is left out by being forgotten: 15 faults, so 120 pairs. The page has the counts that are walked."""
+    """None is left out by being forgotten: 16 faults, so 136 pairs. The page has the counts that are walked."""
     pairs = [frozenset(pair) for pair in combinations_with_replacement(leases.BESIDES, 2)]
     told = [frozenset(row[:2]) for row in (*lease_pairs.WALKED, BEYOND)]
-    assert len(told) == len(pairs) == 120
+    assert len(told) == len(pairs) == 136
     assert set(told) == set(pairs)
     page = (Path(__file__).parents[2] / "docs/concepts/leases.md").read_text()
     assert "\n".join(lease_pairs.table()) in page
@@ -208,6 +216,15 @@ def test_two_messages_under_way_overtake_each_other(row: tuple[Any, ...]) -> Non
     """An order and a check at once, in any order."""
     *faults, states = row
     holds(few(tuple(faults), room=2), states)
+
+
+@pytest.mark.parametrize(("faults", "time", "states"), OVERTAKEN, ids=str)
+def test_what_was_refused_stays_so_whoever_starts_the_agent(faults: tuple[Fault, ...], time: int, states: int) -> None:
+    """An answer of the agent before comes after one of the agent that is: what it refused, that one may be ordered."""
+    result = explored(shape(1, *faults, room=2, time=time, placed=True), minds=MINDS)
+    assert (result.verdict, result.states) == ("holds", states), tell(result)
+    for witness in ("restart", "disk-full", "wrote again", "refused for good", "started"):
+        assert result.sometimes.get(witness, 0) > 0, f"{witness} never happened:\n{tell(result)}"
 
 
 def test_two_managers_believe_and_one_acts() -> None:

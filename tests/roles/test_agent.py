@@ -154,7 +154,10 @@ def played(folder: Path, play: Callable[[Scene], Awaitable[None]]) -> None:
 
 
 def test_what_cant_be_written_counts_as_never_come(tmp_path: Path) -> None:
-    """A full disk: no new token and no order is answered, nothing is started; the known token is."""
+    """A full disk: no new token and no order is answered, nothing is started; the known token is. What the order would
+    have started isn't when it comes again, as it may run elsewhere by then ("A memory that can't be written" in
+    docs/concepts/leases.md).
+    """
 
     async def play(scene: Scene) -> None:
         order = await scene.order(1, "web-1.1")
@@ -166,8 +169,39 @@ def test_what_cant_be_written_counts_as_never_come(tmp_path: Path) -> None:
         scene.disk.full = False
         answer = await scene.ask(order)
         assert isinstance(answer, Answer)
-        assert answer.version == 1
-        assert scene.hands.starts == ["web-1.1"]
+        assert (answer.version, answer.down, answer.unable) == (1, ("web-1.1",), "")
+        await scene.ask(await scene.order(2, "web-1.1", "web-2.1"))
+        assert scene.hands.starts == ["web-2.1"]
+
+    played(tmp_path, play)
+
+
+def test_it_says_that_it_cant_write_and_finds_out_by_itself_that_it_can(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A host whose folder was gone held its lease for ever, refused every order, and only its own log said why (seen
+    on the sample). Nobody orders anything of a host that says so: it has to try by itself.
+    """
+    monkeypatch.setattr(agent_role, "AGAIN_S", 0.02)
+
+    async def play(scene: Scene) -> None:
+        assert await scene.silent(await scene.order(0)) is False
+        order = await scene.order(1, "web-1.1")
+        scene.disk.full = True
+        assert await scene.silent(order)
+        said = await scene.check()
+        assert said.unable == f"{scene.disk.path} can't be written: No space left on device"
+        assert (said.version, said.down, said.refused) == (0, (), ("web-1.1",))
+        scene.disk.full = False
+        async with asyncio.timeout(10):
+            while (await scene.check()).unable:  # noqa: ASYNC110  it is told to nobody who doesn't ask
+                await asyncio.sleep(0.01)
+        said = await scene.check()
+        assert said.refused == ()
+        memory = scene.disk.read()
+        assert memory is not None
+        assert memory.over == {"web-1.1"}, "whoever starts the agent anew doesn't start it either"
+        assert scene.hands.starts == []
 
     played(tmp_path, play)
 

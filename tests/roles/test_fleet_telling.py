@@ -101,7 +101,7 @@ def test_hosts_are_noted_a_thousand_a_row_and_only_where_something_happened() ->
         assert blocks["1"].counts["suspect"] == 1
         view = View(store, now)
         await view.refresh()
-        seen = {each.host: (each.lease, each.seen_s) for each in view.hosts(blocks["1"].at)}
+        seen = {each.host: (each.lease, each.seen_s) for each in view.hosts(blocks["1"].at, str)}
         assert seen["h0003"] == ("suspect", 20)
         assert seen["h0004"][0] == "held"
         before = page.snapshot

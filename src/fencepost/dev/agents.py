@@ -18,7 +18,19 @@ from copy import copy
 from msgspec import Struct
 from msgspec.structs import replace
 
-from fencepost.core.capacity.host import Ended, Host, HostEvent, HostMemory, HostSettings, Persist, Reply, Started, Told
+from fencepost.core.capacity.host import (
+    Again,
+    Ended,
+    Host,
+    HostEvent,
+    HostMemory,
+    HostSettings,
+    Persist,
+    Reply,
+    Started,
+    Told,
+    Unwritten,
+)
 from fencepost.core.capacity.messages import FromHost, ToHost
 from fencepost.core.instant import SECOND, Duration, Instant
 from fencepost.dev.agent_memories import AgentMemories
@@ -71,6 +83,7 @@ class ManyHosts:
         self._time = asyncio.get_running_loop().time()
         self._before: dict[str, Host] = {}
         self._pending: list[tuple[Answering, FromHost]] = []
+        self._heard: dict[str, list[ToHost]] = {}
         self._lost = ""
         known = memories.read()
         for number, (name, zone) in enumerate(names.items()):
@@ -117,6 +130,8 @@ class ManyHosts:
             return
         last = effects[-1]
         if isinstance(effects[0], Persist):
+            if isinstance(event, Told):
+                self._heard.setdefault(host.settings.name, []).append(event.message)
             self._before.setdefault(host.settings.name, before)
         elif not self._before or host.settings.name not in self._before:
             if answer is not None and isinstance(last, Reply):
@@ -129,10 +144,13 @@ class ManyHosts:
     def round(self) -> None:
         """Write down what the round changed, then say what rests on it. If it can't be written, nothing happened."""
         self._time = asyncio.get_running_loop().time()
+        if self._lost:
+            for member in self.members.values():
+                self.happen(member.host, Again(), None)
         if not self._before:
             return
-        before, pending = self._before, self._pending
-        self._before, self._pending = {}, []
+        before, pending, heard = self._before, self._pending, self._heard
+        self._before, self._pending, self._heard = {}, [], {}
         members = self.members
         try:
             changed = {name: members[name].host.memory for name in before}
@@ -140,6 +158,8 @@ class ManyHosts:
         except Unavailable as error:
             for name, host in before.items():
                 members[name].host = host
+                for asked in heard.get(name, [None]):
+                    host.on(Unwritten(error.in_full, asked), clock())
             if error.in_full != self._lost:
                 log.error("what needs to be remembered isn't answered: %s", error.in_full)  # noqa: TRY400
             self._lost = error.in_full

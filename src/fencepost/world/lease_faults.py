@@ -6,7 +6,7 @@ from msgspec import structs
 
 from fencepost.core.capacity.host import Started
 from fencepost.core.capacity.token import NO_TOKEN
-from fencepost.world.lease_hosts import midway
+from fencepost.world.lease_hosts import midway, unwritten
 from fencepost.world.lease_minds import NOW
 from fencepost.world.leases import Fault, Rows, Shared, attempt, with_host
 from fencepost.world.model import Move
@@ -46,6 +46,12 @@ def host_faults(shared: Shared) -> Iterator[Move]:
             for left, broken in lefts:
                 after = started(left, True, tuple(sorted(left.running)))
                 yield Move("host: crash-midway", None, after, broken, calm=False, event="crash-midway")
+    if shared.budgeted(Fault.FULL):
+        for at, flying in enumerate(shared.flight):
+            rest = [*shared.flight[:at], *shared.flight[at + 1 :]]
+            refusing = unwritten(shared.spent(Fault.FULL), flying, rest) if flying.to_host else None
+            if refusing is not None:
+                yield Move("host: disk-full", None, refusing, calm=False, event="disk-full")
     if shared.budgeted(Fault.DIE):
         after = structs.replace(shared.spent(Fault.DIE), alive=False, running=frozenset())
         yield Move("host: dies", None, after, calm=False, event="died")

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from msgspec import structs
 
-from fencepost.core.capacity.host import Host, HostEffect, Persist, Reply, Start, Stop, Told
+from fencepost.core.capacity.host import Again, Host, HostEffect, Persist, Reply, Start, Stop, Told, Unwritten
 from fencepost.core.capacity.messages import Answer, Check, Order
 from fencepost.core.capacity.token import Token
 from fencepost.world.lease_minds import NOW
@@ -13,12 +13,16 @@ from fencepost.world.model import Move
 
 
 def hosting(slot: Slot, shared: Shared) -> Iterator[Move]:
-    """A message arrives, once or twice; a host that the store forgot registers."""
+    """A message arrives, once or twice; a host that the store forgot registers, and one that couldn't write can."""
     if not shared.alive:
         return
     if shared.rows.host is None:
         rows = structs.replace(shared.rows, host=registered())
         yield Move("registers", slot, structs.replace(shared, rows=rows), event="registered")
+    if shared.unable:
+        host = shared.host_decider()
+        host.on(Again(), NOW)
+        yield Move("can write again", slot, with_host(shared, host), event="wrote again")
     for at, flying in enumerate(shared.flight):
         if flying.to_host:
             rest = [*shared.flight[:at], *shared.flight[at + 1 :]]
@@ -83,6 +87,16 @@ def granted(shared: Shared) -> Token | None:
     if row is None or rows.shard is None or not row.held(rows.name):
         return None
     return Token(rows.shard.epoch, row.number, row.nonce)
+
+
+def unwritten(shared: Shared, flying: Flying, rest: list[Flying]) -> Shared | None:
+    """What is left if the memory can't be written for a message; None where it needn't be."""
+    host = shared.host_decider()
+    _, effects = told(shared, flying)
+    if not effects or not isinstance(effects[0], Persist) or not isinstance(flying.message, Check | Order):
+        return None
+    host.on(Unwritten("full", flying.message), NOW)
+    return with_host(shared, host).flying(*rest)
 
 
 def midway(shared: Shared, flying: Flying, rest: list[Flying]) -> Iterator[tuple[Shared, str | None]]:

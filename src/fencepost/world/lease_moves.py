@@ -41,6 +41,7 @@ from fencepost.world.lease_minds import NOW
 from fencepost.world.lease_placing import claim, placing, written
 from fencepost.world.leases import (
     HOST,
+    NONE_REFUSED,
     Fault,
     Flying,
     Pending,
@@ -121,7 +122,7 @@ def tell(slot: Slot, effect: Effect, news: Hashable, event: Callable[[], Event])
         match each:
             case Forget():
                 kept = tuple(pending for pending in slot.pending if pending.call in SHARD_CALLS)
-                slot = slot._replace(pending=kept, host=None, told=None, down=(0, ()))
+                slot = slot._replace(pending=kept, host=None, told=None, down=(0, ()), refused=NONE_REFUSED)
             case ReadShard():
                 slot = begun(slot, Pending("read shard"))
             case WriteShard(row=row):
@@ -208,7 +209,10 @@ def hear(slot: Slot, flying: Flying) -> Act:
         slot = slot._replace(told=message.set)
     if message.token == token(slot):
         effect = structs.replace(effect, unheard=False)
-        slot = slot._replace(down=(message.version, message.down) if message.down else (0, ()))
+        slot = slot._replace(
+            down=(message.version, message.down) if message.down else (0, ()),
+            refused=(message.boot, message.version, message.refused) if message.refused else NONE_REFUSED,
+        )
     whole = slot.told is not None and slot.told.version == message.version
     label = f"hears of version {message.version} under {message.token.place}, {NOW - message.stamp} old"
     slot, effect = tell(slot, effect, ("answered", message, whole), lambda: answered(message, whole=whole))
@@ -250,7 +254,7 @@ def perform(slot: Slot, store: Store, pending: Pending, shape: Shape) -> Iterato
             yield Act("reads a proof", *perform_proof(slot, rows))
         case _:
             if pending.call != Op.GRANT.name or slot.host is None or slot.host.number < shape.grants:
-                yield from perform_write(slot, rows, pending)
+                yield from perform_write(slot, rows, pending, refusing=dict(shape.budget).get(Fault.FULL, 0) > 0)
 
 
 def perform_shard(slot: Slot, store: Store, pending: Pending) -> Iterator[Act]:
@@ -297,8 +301,11 @@ def composed(slot: Slot, pending: Pending) -> HostRow | None:
     return lease_rows.composed(op, row, life, nonce=drawn, theirs=slot.told, **needed)
 
 
-def perform_write(slot: Slot, rows: Rows, pending: Pending) -> Iterator[Act]:
-    """The host's row is written under the claim, if it is as it was read."""
+def perform_write(slot: Slot, rows: Rows, pending: Pending, *, refusing: bool) -> Iterator[Act]:
+    """The host's row is written under the claim, if it is as it was read.
+
+    Since when its boot has been this one isn't kept where nothing is ever refused, as nobody asks then.
+    """
     op, life = Op[pending.call], slot.decider.owner.life
     new, label = composed(slot, pending), f"writes {pending.call.lower()}"
     if new is None:
@@ -315,6 +322,7 @@ def perform_write(slot: Slot, rows: Rows, pending: Pending) -> Iterator[Act]:
     over: frozenset[str] = frozenset()
     if op is Op.ADOPT and slot.host is not None:
         over = slot.host.set.ids - new.set.ids
+    new = new if refusing else structs.replace(new, steady=(0, 0))
     after = written(rows, new)
     event = {Op.LAPSE: "lapsed", Op.GRANT: "granted", Op.MARK: "marked", Op.ADOPT: "adopted"}.get(op, "")
     done = Effect(event=event, rows=after, over=over, grants=op is Op.GRANT)

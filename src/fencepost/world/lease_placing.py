@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from msgspec import structs
 
+from fencepost.core.capacity.attempts import refused_for_good
 from fencepost.core.capacity.fleet_store import Claim
 from fencepost.core.capacity.messages import InstanceSet
 from fencepost.core.capacity.rows import HostRow
@@ -35,6 +36,11 @@ def placing(slot: Slot, rows: Rows) -> Iterator[Act]:
     if gone and version == row.set.version:
         label = "places anew what doesn't run"
         yield Act(label, slot, Effect(event="replaced", rows=without(rows, row, gone), over=gone))
+    boot, version, refused = slot.refused
+    never = ids & frozenset(refused)
+    if never and refused_for_good(row, boot, version):
+        label = "places anew what the host refused for good"
+        yield Act(label, slot, Effect(event="refused for good", rows=without(rows, row, never), over=never))
     if ids:
         after = structs.replace(without(rows, row, ids), ending=rows.ending | ids)
         effect = Effect(event="ending", calm=False, spends=(Fault.TERMINATE,), rows=after)

@@ -38,6 +38,7 @@ PROMISES = {
 FIRST_BOOT = 1
 FIRST_MEMORY = 1
 NO_TIME = (0, 0)
+NONE_REFUSED: tuple[int, int, tuple[str, ...]] = (0, 0, ())
 
 
 class Fault(Enum):
@@ -59,6 +60,7 @@ class Fault(Enum):
     UNKNOWN = "outcome-unknown"
     WIPE = "store-wiped"
     RESTORE = "store-restored"
+    FULL = "disk-full"
 
 
 MEANING = {
@@ -78,6 +80,7 @@ MEANING = {
     Fault.UNKNOWN: "the answer to a write is lost, whether it applied or not",
     Fault.WIPE: "the store is lost, and a new one has nothing",
     Fault.RESTORE: "the store is put back from a copy made at any time before",
+    Fault.FULL: "the host can't write its memory for one message; it tries again at any later time",
 }
 """Each fault in words."""
 BESIDES = tuple(fault for fault in Fault if fault is not Fault.TAKE)
@@ -110,6 +113,7 @@ class Rows(Struct, frozen=True, gc=False):
 class Shared(Struct, frozen=True, gc=False):
     """All but the managers. ``memory``, ``boot``, ``running`` and ``alive`` are the host's.
 
+    ``unable`` and ``refused`` are the host's too, and lost with its agent.
     ``passed`` is how much time has just passed, managers' and the host's, in units of R: parts are told of it at once.
     ``over`` are attempts that run or ran elsewhere, or were reported as ended: starting one is the violation.
     ``started`` are those that were ever started here. ``acked`` is the token the host's memory last answered under,
@@ -135,6 +139,8 @@ class Shared(Struct, frozen=True, gc=False):
     grants: int = 3
     room: int = 2
     time: int = -1
+    unable: str = ""
+    refused: frozenset[str] = frozenset()
 
     def budgeted(self, fault: Fault) -> bool:
         """Whether this may happen once more."""
@@ -156,7 +162,7 @@ class Shared(Struct, frozen=True, gc=False):
     def host_decider(self) -> Host:
         """The host as it is."""
         settings = HostSettings(HOST, fresh_for=FRESH, ended_kept=None)
-        return Host(settings, self.memory, self.boot, self.running)
+        return Host(settings, self.memory, self.boot, self.running, 0, self.unable, self.refused)
 
 
 @cache
@@ -169,7 +175,14 @@ def with_host(shared: Shared, host: Host) -> Shared:
     """The same with the host as it is now."""
     if host.memory is None:
         raise TypeError("a host that was started has a memory")
-    return structs.replace(shared, memory=host.memory, boot=host.boot, running=host.running)
+    return structs.replace(
+        shared,
+        memory=host.memory,
+        boot=host.boot,
+        running=host.running,
+        unable=host.unable,
+        refused=host.refused,
+    )
 
 
 class Pending(NamedTuple):
@@ -183,7 +196,8 @@ class Pending(NamedTuple):
 class Slot(NamedTuple):
     """A part. A manager has its decider's state, its calls under way, and its copies of the rows.
 
-    ``told`` is the set that the host last told whole, ``down`` what it said doesn't run, of which version.
+    ``told`` is the set that the host last told whole, ``down`` what it said doesn't run, of which version;
+    ``refused`` what it said that it refused for good: which start of its agent, of which version, and what.
     """
 
     name: str
@@ -194,6 +208,7 @@ class Slot(NamedTuple):
     host: HostRow | None = None
     told: InstanceSet | None = None
     down: tuple[int, tuple[str, ...]] = (0, ())
+    refused: tuple[int, int, tuple[str, ...]] = NONE_REFUSED
 
     def key(self) -> tuple[object, ...]:
         """What tells it from another."""

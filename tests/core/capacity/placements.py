@@ -72,7 +72,8 @@ class World:
                 assert each.id not in ids, f"{each.id} on {ids[each.id]} and on {name}"
                 ids[each.id] = name
                 if was is not None and each.id not in was.set.ids and not self.told_by(name, each.id):
-                    assert was.placeable(LIFE)
+                    # One that says just now that it can write again may be given something in the same write.
+                    assert structs.replace(was, unable=row.unable).placeable(LIFE)
                     assert each.id not in self.ever, f"{each.id} placed twice"
                     self.ever.add(each.id)
                     assert each.address in row.addresses

@@ -1,5 +1,6 @@
 """A host under two managers' messages in any order, with crashes between any two effects: what always holds."""
 
+from copy import copy
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from fencepost.core.capacity.host import (
+    Again,
     ApplyNetwork,
     Ended,
     Host,
@@ -23,6 +25,7 @@ from fencepost.core.capacity.host import (
     StartFailed,
     Stop,
     Told,
+    Unwritten,
 )
 from fencepost.core.capacity.messages import (
     Answer,
@@ -57,7 +60,10 @@ def instances(ids: list[str]) -> tuple[Instance, ...]:
 
 @dataclass
 class Machine:
-    """What there is outside the decider: a disk, processes, files of network state, and what was said."""
+    """What there is outside the decider: a disk, processes, files of network state, and what was said.
+
+    ``refused`` is what couldn't be written down: by this start of the agent, or by one that could write later.
+    """
 
     disk: HostMemory | None = None
     runs: set[str] = field(default_factory=set)
@@ -66,6 +72,7 @@ class Machine:
     memories: list[HostMemory] = field(default_factory=list)
     answers: list[FromHost] = field(default_factory=list)
     acknowledged: Token = NO_TOKEN
+    refused: set[str] = field(default_factory=set)
 
     def carry_out(self, effect: HostEffect) -> None:
         """One effect, with what must hold just then."""
@@ -79,6 +86,7 @@ class Machine:
                 assert self.disk is not None
                 for each in instances:
                     assert each.id in self.disk.set.ids, "started before it was written down"
+                    assert each.id not in self.refused, "it may run elsewhere by now"
                     self.starts.append((self.disk.incarnation, each.id))
                     self.runs.add(each.id)
             case ApplyNetwork(states=states):
@@ -125,6 +133,7 @@ class AnyOrder(RuleBasedStateMachine):
         """The agent starts, and may die again right away; the next start then comes through."""
         self.boots += 1
         self.host = Host(SETTINGS)
+        self.machine.refused &= self.machine.disk.over if self.machine.disk is not None else set()
         event = Started(self.machine.disk, 1000 + self.boots, self.boots, tuple(sorted(self.machine.runs)))
         self.happen(event, crash)
 
@@ -177,6 +186,36 @@ class AnyOrder(RuleBasedStateMachine):
             assert boot == boots
             assert 0 <= self.now - stamp < FRESH
             assert version > memory.set.version
+
+    @rule(ids=st.lists(st.sampled_from(NAMES), max_size=3), lost=st.booleans())
+    def fill(self, ids: list[str], lost: bool) -> None:
+        """An order comes while the disk is full, or a check with a token that would have to be written."""
+        assert self.machine.disk is not None
+        memory = self.machine.disk
+        self.ask(memory.token, crash=99)
+        boot, stamp = self.stamps[-1]
+        order = Order("h1", memory.token, boot, stamp, InstanceSet(memory.set.version + 1, instances(ids)))
+        message = Check("h1", Token(memory.token.epoch, memory.token.number + 1, 1)) if lost else order
+        before = copy(self.host)
+        effects = self.host.on(Told(message), self.now)
+        self.host = before
+        if not isinstance(effects[0], Persist):
+            return
+        assert self.host.on(Unwritten("full", message), self.now) == ()
+        if not lost:
+            self.machine.refused |= set(ids) - memory.set.ids
+        self.ask(memory.token, crash=99)
+        said = self.machine.answers[-1]
+        assert isinstance(said, Answer)
+        assert said.unable == "full"
+        assert set(said.refused) >= self.machine.refused - memory.over
+
+    @rule(crash=CRASH)
+    def empty(self, crash: int) -> None:
+        """The memory is written again, if it couldn't be."""
+        self.happen(Again(), crash)
+        assert not self.host.unable
+        assert not self.host.refused
 
     @rule(at=st.integers(0, 5), version=st.integers(-1, 1), digest=st.sampled_from("ab"), crash=CRASH)
     def publish(self, at: int, version: int, digest: str, crash: int) -> None:

@@ -84,6 +84,9 @@ def host_lines(each: HostSeen, known: Seen) -> list[str]:
         lines.append(f"           else nothing comes through to {each.at} (UDP and TCP)")
     if each.word:
         lines.append(f"  word     {each.word}: {WORD[each.word]};  fencepost resume {each.host}    ends it")
+    if each.unable:
+        lines.append(f"  memory   {each.unable}")
+        lines.append("           it takes no orders until it can; its own log says when that is over")
     free = f"{each.free} more may be placed there" if each.free else "nothing more is placed there"
     lines.append(f"  room     {used(each)}; {free}")
     states = {row.instance: row for row in known.instances}

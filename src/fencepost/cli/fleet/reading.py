@@ -101,7 +101,7 @@ async def seen(talk: Talk, store: FleetStorePort) -> Seen:
     beats = await talk.within(talk.store.beats(), "the store")
     measured, now = view.calibration is not None, time.time_ns()
     still = unkept(beats, (at.row for at in view.rows["checkpoint"].values()), now)
-    return Seen("store", tuple(view.hosts(now)), tuple(view.instances(when)), measured, still)
+    return Seen("store", tuple(view.hosts(now, when)), tuple(view.instances(when)), measured, still)
 
 
 def unkept(beats: Iterable[Beat], checkpoints: Iterable[object], now: Instant) -> str:

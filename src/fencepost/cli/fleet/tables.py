@@ -168,7 +168,7 @@ def host_lines(found: Sequence[HostSeen], columns: int, most: int | None = None)
     if not found:
         return ["no host has made itself known there"]
     free = sum(room(each) for each in found)
-    shown = shown_first(found, lambda each: each.lease in ODD or bool(each.word), most)
+    shown = shown_first(found, lambda each: each.lease in ODD or bool(each.word or each.unable), most)
     rows: list[tuple[str, ...]] = [("HOST", "ZONE", "LEASE", "USED", "WORD", "SEEN", "AT")]
     rows += [
         (
@@ -184,7 +184,7 @@ def host_lines(found: Sequence[HostSeen], columns: int, most: int | None = None)
     ]
     lines = table(rows, columns=columns, drop=(6, 5))
     head = f"{counted(len(found), 'host')}: {tally((each.lease for each in found), LEASES)}; room for {free} more"
-    return [head, styled(lines[0], "bold"), *lines[1:], *rest(found, shown), *stuck_lines(found)]
+    return [head, styled(lines[0], "bold"), *lines[1:], *rest(found, shown), *unable_lines(found), *stuck_lines(found)]
 
 
 def no_hosts(region: Region) -> list[str]:
@@ -194,6 +194,23 @@ def no_hosts(region: Region) -> list[str]:
         "no host has made itself known; one does by  fencepost run agent",
         f"  agents that run already do so again by themselves, within {within} of a new store's beginning",
     ]
+
+
+def unable_lines(found: Sequence[HostSeen]) -> list[str]:
+    """The hosts that can't write their memories, and why: they take no orders."""
+    unable = [each for each in found if each.unable]
+    lines = [f" {each.host} takes no orders{since(each)}: {each.unable}" for each in unable[:STUCK_NAMED]]
+    left = len(unable) - STUCK_NAMED
+    return lines + (
+        [f" … and {counted(left, 'host')} more that can't write {'its' if left == 1 else 'their'} memory"]
+        if left > 0
+        else []
+    )
+
+
+def since(each: HostSeen) -> str:
+    """Since when it can't write its memory."""
+    return f" since {ago(instant(each.unable_at))}" if each.unable_at else ""
 
 
 def stuck_lines(found: Sequence[HostSeen]) -> list[str]:

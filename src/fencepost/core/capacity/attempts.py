@@ -35,6 +35,16 @@ def left(host: HostRow, ids: Collection[str]) -> HostRow:
     return structs.replace(host, set=InstanceSet(host.set.version + 1, staying))
 
 
+def refused_for_good(host: HostRow, boot: int, version: int) -> bool:
+    """Whether what this start of its agent refused, with that version of its set, is never started by any other.
+
+    An order is obeyed only by the start that it names, and is sent only once the row has that one's boot. If the row
+    has had this boot ever since the host's version, no order with anything newer was sent to another start; and from
+    now on none can be before the row has changed, and with it what is about to be written over it.
+    """
+    return host.boot == boot and host.steady[0] == boot and host.steady[1] <= version
+
+
 def free_addresses(host: HostRow) -> tuple[str, ...]:
     """The addresses that no instance of its set has."""
     used = {each.address for each in host.set.instances}
@@ -57,7 +67,7 @@ def free_places(host: HostRow, life: str) -> int:
 
 def shut_places(host: HostRow, life: str) -> int:
     """How many more it would have places for, but for a person's word."""
-    if host.word not in ("cordon", "drain") or host.left or not host.held(life) or not host.reported:
+    if host.word not in ("cordon", "drain") or host.left or host.unable or not host.held(life) or not host.reported:
         return 0
     return max(0, host.room - len(host.set.instances))
 

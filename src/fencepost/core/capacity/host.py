@@ -11,6 +11,11 @@ carries the whole set of instances, so there is no "start" to repeat; an attempt
 it first is taken, and never again, whatever happens to it. Those that end are remembered for longer than the oldest
 backup of a store that anyone may restore, since such a store asks for them again.
 
+A memory that can't be written leaves the state of before the event, and one thing more: the attempts that an order
+would have started are refused for good by this start of the agent, and by every later one as soon as anything can be
+written again. Both are told, so that whoever places instances need not wait for a disk. Otherwise an order that was
+sent meanwhile, or is sent again, could start an attempt whose successor runs elsewhere.
+
 Awkward truth: a host whose memory is gone knows nothing of what ran on it, but for what runs now. It takes a new
 incarnation, and whoever places instances must treat it as another host. And ``ended`` keeps time by a clock of its own
 that stands still while the agent doesn't run, so that no wall clock matters: what ended is kept longer than asked for,
@@ -103,10 +108,25 @@ class StartFailed(Event, frozen=True, gc=False):
     id: str
 
 
+class Unwritten(Event, frozen=True, gc=False):
+    """The memory couldn't be written for ``message``, or for an event of the host's own (None); why, for people.
+
+    Told to the state of before that event, which counts.
+    """
+
+    why: str
+    message: ToHost | None = None
+
+
+class Again(Event, frozen=True, gc=False):
+    """Time to try whether the memory can be written again."""
+
+
 class Persist(Effect, frozen=True, gc=False):
     """Write the memory so that it outlives a power failure; go on only when that is done. Always the first effect.
 
-    If it can't be written, the decider's state before this event counts, and nothing is answered. An attempt that ended
+    If it can't be written, the decider's state before this event counts, nothing is answered, and that state is told
+    :class:`Unwritten`. An attempt that ended
     has ended all the same: it may be told as down, since whoever begins again from the memory of before finds it so.
     """
 
@@ -141,7 +161,7 @@ class Reply(Effect, frozen=True, gc=False):
     message: FromHost
 
 
-HostEvent: TypeAlias = Started | Told | Ended | StartFailed
+HostEvent: TypeAlias = Started | Told | Ended | StartFailed | Unwritten | Again
 HostEffect: TypeAlias = Persist | Stop | Start | ApplyNetwork | Reply
 
 
@@ -149,7 +169,8 @@ class Host(Struct, gc=False):
     """A host's whole state: what is durable, and what an agent's death loses.
 
     ``memory`` is None until :class:`Started`. ``running`` are the attempts that run; one in the set that doesn't run is
-    down, for good. ``ahead`` is how far the memory's clock is ahead of the host's.
+    down, for good. ``ahead`` is how far the memory's clock is ahead of the host's. ``unable`` and ``refused`` are as in
+    :class:`~fencepost.core.capacity.messages.Answer`; where nothing is the former, nothing is the latter.
     """
 
     settings: HostSettings
@@ -157,6 +178,8 @@ class Host(Struct, gc=False):
     boot: int = 0
     running: frozenset[str] = frozenset()
     ahead: Duration = 0
+    unable: str = ""
+    refused: frozenset[str] = frozenset()
 
     def on(self, event: HostEvent, now: Instant) -> tuple[HostEffect, ...]:
         """The effects to carry out, in order. ``now`` is this host's CLOCK_BOOTTIME, nanoseconds.
@@ -173,16 +196,34 @@ class Host(Struct, gc=False):
                     case Order():
                         return self.order(self.memory, message, now)
                     case NetworkOrder():
-                        return self.network(self.memory, message)
+                        return self.network(self.memory, message, now)
             case Started():
                 return self.start(event, now)
             case Ended() | StartFailed():
                 return self.over(event.id, now)
+            case Unwritten():
+                return self.unwritten(event, now)
+            case Again():
+                return (self.keep(self.memory, now),) if self.memory is not None and self.unable else ()
+
+    def keep(self, memory: HostMemory, now: Instant) -> Persist:
+        """This is the memory from now on. What was refused while none could be written is over with it, for good."""
+        self.memory = self.ending(memory, self.refused - memory.over, now)
+        self.unable, self.refused = "", frozenset()
+        return Persist(self.memory)
+
+    def unwritten(self, event: Unwritten, now: Instant) -> tuple[HostEffect, ...]:
+        """Nothing was taken; what an order would have started never will be."""
+        self.unable = event.why
+        order = event.message
+        if isinstance(order, Order) and self.memory is not None and self.obeys(self.memory, order, now):
+            self.refused |= order.set.ids - self.memory.set.ids - self.memory.over
+        return ()
 
     def start(self, event: Started, now: Instant) -> tuple[HostEffect, ...]:
         """Go on from the memory: what doesn't run is over, and what runs but isn't in the set is stopped."""
         memory = before = event.memory or HostMemory(event.drawn)
-        self.boot = event.boot
+        self.boot, self.unable, self.refused = event.boot, "", frozenset()
         if self.settings.ended_kept is not None:
             self.ahead = max((when for _, when in memory.ended), default=0) - now
         running, over = frozenset(event.running), memory.over
@@ -203,8 +244,8 @@ class Host(Struct, gc=False):
             return (Reply(self.answer(memory, now, whole=check.whole)),)
         if memory.token.outdates(check.token):
             return (Reply(Newer(self.settings.name, memory.token)),)
-        self.memory = memory = replace(memory, token=check.token)
-        return Persist(memory), Reply(self.answer(memory, now, whole=check.whole))
+        kept = self.keep(replace(memory, token=check.token), now)
+        return kept, Reply(self.answer(kept.memory, now, whole=check.whole))
 
     def obeys(self, memory: HostMemory, order: Order, now: Instant) -> bool:
         """Whether an order is from who holds the lease, asked for not long ago, and news."""
@@ -228,22 +269,22 @@ class Host(Struct, gc=False):
             return (Reply(Newer(self.settings.name, memory.token)),)
         if not self.obeys(memory, order, now):
             return (Reply(self.answer(memory, now)),)
-        wanted, over = order.set.ids, memory.over
+        wanted, over = order.set.ids, memory.over | self.refused
         leaving = memory.set.ids - wanted
         fresh = wanted - memory.set.ids - over
         starting = {each.id: each for each in order.set.instances if each.id in fresh}
         stopping = self.running - wanted
         kept = tuple(state for state in memory.network if state.id in wanted)
-        self.memory = memory = self.ending(replace(memory, set=order.set, network=kept), leaving - over, now)
+        taken = self.keep(self.ending(replace(memory, set=order.set, network=kept), leaving - over, now), now)
         self.running = (self.running & wanted) | fresh
         return (
-            Persist(memory),
+            taken,
             *((Stop(tuple(sorted(stopping))),) if stopping else ()),
             *((Start(tuple(starting.values()), order.stamp + self.fresh_for(order)),) if starting else ()),
-            Reply(self.answer(memory, now)),
+            Reply(self.answer(taken.memory, now)),
         )
 
-    def network(self, memory: HostMemory, order: NetworkOrder) -> tuple[HostEffect, ...]:
+    def network(self, memory: HostMemory, order: NetworkOrder, now: Instant) -> tuple[HostEffect, ...]:
         """Put newer states in place. Older ones, and others of the same number, are refused by telling what is there.
 
         The same state again is put in place again, so that an answer never rests on what a crash may have left undone.
@@ -274,8 +315,8 @@ class Host(Struct, gc=False):
             tuple(id_ for id_ in asked if id_ not in self.running),
         )
         if network != memory.network:
-            self.memory = replace(memory, network=network)
-            return Persist(self.memory), ApplyNetwork(tuple(taken.values())), Reply(told)
+            kept = self.keep(replace(memory, network=network), now)
+            return kept, ApplyNetwork(tuple(taken.values())), Reply(told)
         return *((ApplyNetwork(tuple(taken.values())),) if taken else ()), Reply(told)
 
     def over(self, id_: str, now: Instant) -> tuple[HostEffect, ...]:
@@ -283,8 +324,7 @@ class Host(Struct, gc=False):
         self.running -= {id_}
         if self.memory is None or id_ in self.memory.over or id_ not in self.memory.set.ids:
             return ()
-        self.memory = self.ending(self.memory, frozenset((id_,)), now)
-        return (Persist(self.memory),)
+        return (self.keep(self.ending(self.memory, frozenset((id_,)), now), now),)
 
     def ending(self, memory: HostMemory, ids: frozenset[str], now: Instant) -> HostMemory:
         """The memory with these attempts ended; those that ended long ago, and aren't in the set, go."""
@@ -308,4 +348,6 @@ class Host(Struct, gc=False):
             memory.set.version,
             tuple(each.id for each in memory.set.instances if each.id not in self.running),
             memory.set if whole else None,
+            unable=self.unable,
+            refused=tuple(sorted(self.refused)),
         )

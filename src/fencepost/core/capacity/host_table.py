@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from fencepost.core.capacity.fleet_store import Versioned
 from fencepost.core.capacity.lease_calls import Facts, Ids, Lease, SendOrders, Words
-from fencepost.core.capacity.messages import Check, InstanceSet, Order
+from fencepost.core.capacity.messages import Answer, Check, InstanceSet, Order
 from fencepost.core.capacity.rows import HostRow
 from fencepost.core.capacity.token import Token
 from fencepost.core.instant import Duration
@@ -30,7 +30,8 @@ Place = tuple[str, int]
 class HostTable:
     """Rows by number. ``told`` are sets as hosts last told them whole, ``down`` what they said doesn't run.
 
-    ``causes`` says why each of ``down`` doesn't.
+    ``causes`` says why each of ``down`` doesn't. ``unable`` are the last answers of hosts that can't write their
+    memories.
     """
 
     def __init__(self) -> None:
@@ -40,6 +41,7 @@ class HostTable:
         self.told: dict[int, InstanceSet] = {}
         self.down: dict[int, tuple[int, tuple[str, ...]]] = {}
         self.causes: dict[int, tuple[str, ...]] = {}
+        self.unable: dict[int, Answer] = {}
         self._rows: list[bytes] = []
         self._places = array("Q")
         self._others: dict[int, Place] = {}

@@ -42,11 +42,18 @@ class PlacementSettings(Struct, frozen=True, gc=False):
 
 
 class Told(Struct, frozen=True, gc=False):
-    """What a host told under its current token: the version of its set, what of it doesn't run, and maybe why."""
+    """What a host told under its current token: the version of its set, what of it doesn't run, and maybe why.
+
+    ``unable`` says why it can't write its memory; then ``boot`` is the start of its agent that says so, and ``refused``
+    are the attempts that this start never starts.
+    """
 
     version: int
     down: frozenset[str] = frozenset()
     causes: Mapping[str, str] = {}
+    unable: str = ""
+    boot: int = 0
+    refused: frozenset[str] = frozenset()
 
 
 class Strikes(Struct, frozen=True, gc=False):
@@ -85,6 +92,7 @@ class Known:
         self.began: Instant | None = None
         self.forgotten: dict[str, None] = {}
         self.settling: dict[str, tuple[str, Instant | None]] = {}
+        self.unable: dict[str, None] = {}
 
     # What is.
 
@@ -107,6 +115,8 @@ class Known:
             self.forgotten[row.host] = None
         else:
             self.forgotten.pop(row.host, None)
+        if row.unable:
+            self.unable[row.host] = None
         if was is not None:
             stays = row.set.ids
             self.unsure.update(dict.fromkeys(each.name for each in was.set.instances if each.id not in stays))
@@ -131,6 +141,10 @@ class Known:
             self.moving.pop(row.instance, None)
         if row.state == "placed":
             self.unsure[row.instance] = None
+        if row.state == "ending" and row.host and row.address:
+            self.room.leaving(row.instance, row.address)
+        else:
+            self.room.leaves(row.instance)
         if row.state != "placed" or not row.ends or not self.mine(row.instance):
             self.settling.pop(row.instance, None)
         elif self.settling.get(row.instance, ("", None))[0] != row.id:
@@ -144,6 +158,7 @@ class Known:
         self.instances.pop(instance, None)
         for kept in (self.waiting, self.ending, self.moving, self.unsure, self.strays, self.strikes, self.settling):
             kept.pop(instance, None)
+        self.room.leaves(instance)
 
     def tell(self, host: str, told: Told | None) -> None:
         """What a host told under its current token; None when that token is no longer the current one."""
@@ -151,8 +166,10 @@ class Known:
             self.told.pop(host, None)
         else:
             self.told[host] = told
-            if told.down:
+            if told.down or told.refused:
                 self.look[host] = None
+            if told.unable:
+                self.unable[host] = None
 
     def wrote(self, groups: Sequence[Group], snapshot: int, applied: Sequence[bool]) -> None:
         """Groups of an earlier turn were written; those that were not are to be read again before the next turn."""
@@ -192,9 +209,18 @@ class Known:
         if told is not None and id_ in told.down:
             cause = told.causes.get(id_, "")
             return f"ended by itself on {host.host}" + (f": {cause}" if cause else "")
+        if self.refused(host, id_):
+            return f"wasn't started: {host.host} can't write its memory"
         if host.held(self.life) and host.reported and id_ not in host.set.ids:
             return f"{host.host} doesn't have it"
         return ""
+
+    def refused(self, host: HostRow, id_: str) -> bool:
+        """Whether a host that can't write its memory refused an attempt for good, whoever starts its agent anew."""
+        told = self.told.get(host.host)
+        if told is None or id_ not in told.refused or not (host.held(self.life) and host.reported):
+            return False
+        return attempts.refused_for_good(host, told.boot, told.version)
 
     def stopped(self, host: str, id_: str) -> bool:
         """Whether an attempt is known not to run at a host any more, or not to be believed to: it has lapsed."""

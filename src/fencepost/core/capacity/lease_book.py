@@ -296,6 +296,10 @@ class LeaseBook:
                 elif table.down:
                     table.down.pop(number, None)
                     table.causes.pop(number, None)
+                if answer.unable:
+                    table.unable[number] = answer
+                elif table.unable:
+                    table.unable.pop(number, None)
                 self._answers.append((number, answer))
             case Newer(token=token):
                 self._refusals.append(Outdated(number, token.epoch, token.number, token.nonce))

@@ -151,7 +151,7 @@ class LeaseManager:
         if took is not None and len(event.ids) < len(all_ids) and np.ndim(took):
             took = np.asarray(took)[np.isin(all_ids, event.ids)]
         self.counts.answers += len(event.ids)
-        told = bool(self.book.table.down) or self.behind(event.ids)
+        told = bool(self.book.table.down or self.book.table.unable) or self.behind(event.ids)
         self.admission.answered(event.ids, now, took)
         effects = self._tell(event, now)
         return (News(), *effects) if told else effects

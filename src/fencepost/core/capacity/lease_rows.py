@@ -25,7 +25,13 @@ def granted(row: HostRow, life: str, nonce: int, incarnation: int, boot: int) ->
         boot=boot,
         left=0,
         reported=known,
+        steady=steady(row, boot),
     )
+
+
+def steady(row: HostRow, boot: int) -> tuple[int, int]:
+    """From which version of the set on the row has had this boot."""
+    return row.steady if row.boot == boot else (boot, row.set.version)
 
 
 def lapsed(row: HostRow, life: str) -> HostRow | None:
@@ -51,7 +57,8 @@ def cleared(row: HostRow, life: str) -> HostRow | None:
 
 def booted(row: HostRow, life: str, boot: int) -> HostRow | None:
     """The agent has started anew: acknowledgements of the boot before are worth nothing."""
-    return structs.replace(row, boot=boot) if row.held(life) and row.boot != boot else None
+    held = row.held(life) and row.boot != boot
+    return structs.replace(row, boot=boot, steady=steady(row, boot)) if held else None
 
 
 def adopted(row: HostRow, life: str, theirs: InstanceSet) -> HostRow | None:

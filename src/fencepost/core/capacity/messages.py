@@ -105,6 +105,11 @@ class Answer(Message, frozen=True, gc=False, array_like=True, tag=4):
     ``incarnation`` is born with the host's memory; ``version`` that of the set it holds. ``down`` are the attempts of
     that set that don't run and never will again. ``set`` is None unless asked for. ``causes`` says for people why each
     of ``down`` ended, in its order, "" where that isn't known; it may be left out.
+
+    ``unable`` says why the host can't write its memory, "" if it can as far as it knows: it takes no order then, and no
+    new token. ``refused`` are attempts of orders that it couldn't write down. This start of the agent (``boot``) never
+    starts them, and no later one does once the memory could be written; about a later one that begins from the memory
+    of before it says nothing.
     """
 
     token: Token
@@ -115,6 +120,8 @@ class Answer(Message, frozen=True, gc=False, array_like=True, tag=4):
     down: tuple[str, ...] = ()
     set: InstanceSet | None = None
     causes: tuple[str, ...] = ()
+    unable: str = ""
+    refused: tuple[str, ...] = ()
 
 
 class Newer(Message, frozen=True, gc=False, array_like=True, tag=5):

@@ -35,6 +35,7 @@ class Turn:
         if opened:
             self.all.look.update(self.all.later)
             self.all.later.clear()
+        self.hinders()
         self.unsure()
         for host in list(self.all.look):
             self.at_host(host, opened)
@@ -140,6 +141,20 @@ class Turn:
                 del strays[host, id_]
         return bool(strays)
 
+    # Who can't take anything.
+
+    def hinders(self) -> None:
+        """What hosts say of their memories is put into their rows, which all managers and people read."""
+        for host in list(self.all.unable):
+            row, told = self.row(host), self.all.told.get(host)
+            if row is None or told is None or self.full:
+                continue  # as it was, until it is heard of
+            if told.unable != row.unable:
+                since = (row.unable_at or self.wall) if told.unable else 0
+                self.draft(structs.replace(row, unable=told.unable, unable_at=since))
+            elif not row.unable:
+                del self.all.unable[host]
+
     # What is over.
 
     def unsure(self) -> None:
@@ -156,7 +171,7 @@ class Turn:
         """Whether the present attempt, at this host, is over; then it waits for the next."""
         told, why = self.all.told.get(host.host), self.all.over(host, row.id)
         down = told is not None and row.id in told.down
-        if not why or not (down or self.all.mine(row.instance)):
+        if not why or not (down or self.all.mine(row.instance) or self.all.refused(host, row.id)):
             return False
         strikes = self.struck(row) if down else None
         wait = strikes.until - self.now if strikes is not None else 0

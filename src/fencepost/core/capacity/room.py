@@ -87,6 +87,7 @@ class Room:
         self._zones: dict[str, _Zone] = {}
         self._pools: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
         self._given: dict[str, int] = defaultdict(int)
+        self._leaving: dict[str, str] = {}
 
     def put(self, row: HostRow) -> None:
         """A host as it is now."""
@@ -113,6 +114,19 @@ class Room:
                 self._pools[each.pool][row.zone] += by
             if each.address:
                 self._given[each.address] += by
+
+    def leaving(self, instance: str, address: str) -> None:
+        """An instance is ending and may still have its address: its host's set says nothing of that any more."""
+        if self._leaving.get(instance) != address:
+            self.leaves(instance)
+            self._leaving[instance] = address
+            self._given[address] += 1
+
+    def leaves(self, instance: str) -> None:
+        """An instance isn't ending, or has ended."""
+        address = self._leaving.pop(instance, "")
+        if address:
+            self._given[address] -= 1
 
     def of_pool(self, pool: str, zone: str) -> int:
         """How many of a pool run in a zone, on hosts that are neither lapsed nor being drained."""

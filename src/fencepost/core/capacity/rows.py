@@ -51,7 +51,10 @@ class HostRow(Struct, frozen=True, gc=False, tag="host", omit_defaults=True):
     so many nanoseconds from when the mark was written. ``reported`` says that the host told its set in this life under
     a grant of this life. ``word`` is a person's: no new instances (cordon), and move those away (drain), and known to
     be gone (gone). ``forgotten``: and nobody wants to hear of it any more. ``since`` is when an agent first made itself
-    known at ``at``, for people, nanoseconds since 1970.
+    known at ``at``, for people, nanoseconds since 1970. ``steady``, (boot, version): since the set had that version the
+    row's boot has always been this one, so what was added above it was never ordered under another; (0, 0) for nobody
+    knows. ``unable`` is why it says that it can't write its memory, "" if it doesn't say so, and ``unable_at`` since
+    when, nanoseconds since 1970.
     """
 
     host: str
@@ -71,6 +74,9 @@ class HostRow(Struct, frozen=True, gc=False, tag="host", omit_defaults=True):
     word: Word = ""
     since: Instant = 0
     forgotten: bool = False
+    steady: tuple[int, int] = (0, 0)
+    unable: str = ""
+    unable_at: Instant = 0
 
     @property
     def key(self) -> str:
@@ -82,8 +88,9 @@ class HostRow(Struct, frozen=True, gc=False, tag="host", omit_defaults=True):
         return self.lease == "held" and self.life == life
 
     def placeable(self, life: str) -> bool:
-        """Whether an instance may be placed on it: held, reported, no word against it, and room left."""
-        return self.held(life) and self.reported and not self.word and len(self.set.instances) < self.room
+        """Whether an instance may be placed on it: held, reported, no word against it, able to take it, and room."""
+        closed = self.word or self.unable
+        return self.held(life) and self.reported and not closed and len(self.set.instances) < self.room
 
 
 class InstanceRow(Struct, frozen=True, gc=False, tag="instance", omit_defaults=True):
@@ -176,7 +183,8 @@ class CheckpointRow(Struct, frozen=True, gc=False, tag="checkpoint", omit_defaul
     -1 for none yet; ``silent`` the places of those that didn't answer their last check. A block named "SHARD" alone has
     no hosts: ``counts`` is what the shard's manager says of itself, ``loops`` some of its instances that end again and
     again, as (instance, pool, how often in a row, why), and ``stuck`` some drained hosts, with how many of its
-    instances have no place elsewhere.
+    instances have no place elsewhere. ``unable`` are some hosts that can't write their memories, as (host, why, since
+    when in nanoseconds since 1970).
     """
 
     block: str
@@ -188,6 +196,7 @@ class CheckpointRow(Struct, frozen=True, gc=False, tag="checkpoint", omit_defaul
     counts: dict[str, int] = {}
     loops: tuple[tuple[str, str, int, str], ...] = ()
     stuck: tuple[tuple[str, int], ...] = ()
+    unable: tuple[tuple[str, str, Instant], ...] = ()
 
     @property
     def key(self) -> str:

@@ -6,7 +6,9 @@ are being stopped: from the state as of before that, which is what is true then.
 
 Anything that goes wrong half-way is treated as a death of the agent between two effects, for which the decider is made:
 it begins again from its file, under another boot, and silently until that works. Only a memory that can't be written is
-less than that: nothing has happened then, so the event counts as never come, and is not answered. But an attempt that
+less than that: nothing has happened then, so the event counts as never come, and is not answered. From then on each
+answer says so, and what an order would have started is refused for good, so that it may start elsewhere; each second it
+is tried whether the memory can be written again, which ends that by itself. And an attempt that
 ended has ended, whatever is written of it: it is told as down at once, so that the next one starts elsewhere. Should
 the agent die before it is written, the next agent finds the same, as the attempt is in the set and doesn't run.
 
@@ -26,6 +28,7 @@ from copy import copy
 from msgspec.structs import replace
 
 from fencepost.core.capacity.host import (
+    Again,
     ApplyNetwork,
     Ended,
     Host,
@@ -39,6 +42,7 @@ from fencepost.core.capacity.host import (
     StartFailed,
     Stop,
     Told,
+    Unwritten,
 )
 from fencepost.core.capacity.messages import Answer, FromHost, ToHost
 from fencepost.core.instant import Instant
@@ -88,6 +92,7 @@ class Agent:
         self._wanted = asyncio.Event()
         self._lost: str = ""
         self._unstarted: dict[str, str] = {}
+        self._trying = False
         driver.on_end(lambda id_: self._later(Ended(id_)))
 
     @property
@@ -159,10 +164,16 @@ class Agent:
             self.works()
         except NotWritten as error:
             self.host = before
+            before.on(
+                Unwritten(str(error)[:CAUSE_MOST], event.message if isinstance(event, Told) else None), self.clock()
+            )
             self.failing(error)
             if isinstance(event, Ended | StartFailed):  # nobody says it again
                 before.running -= {event.id}
                 asyncio.get_running_loop().call_later(AGAIN_S, self._later, event)
+            if not self._trying:
+                self._trying = True
+                asyncio.get_running_loop().call_later(AGAIN_S, self.try_again)
             return
         except (OSError, PortError) as error:
             self.failing(error)
@@ -173,6 +184,11 @@ class Agent:
             self._as_of = None
         for id_ in failed:
             await self.happen(StartFailed(id_), lambda _: None)
+
+    def try_again(self) -> None:
+        """Find out whether the memory can be written again; also where nobody orders anything any more."""
+        self._trying = False
+        self._later(Again())
 
     async def carry_out(self, effects: Sequence[HostEffect], answer: Answering) -> list[str]:
         """Effects in their order; the attempts that couldn't be started.
@@ -240,6 +256,8 @@ class Agent:
 
     def works(self) -> None:
         """Say that it is over."""
+        if self.host.unable:
+            return
         if self._lost:
             log.warning("host %s does what it is told again", self.settings.name)
         self._lost = ""

@@ -255,7 +255,8 @@ def shortened(message: FromHost) -> FromHost:
     """An answer that fits into a datagram, and is true as far as it goes."""
     match message:
         case Answer():
-            return replace(message, set=None, down=message.down[:CUT], causes=())
+            few = message.down[:CUT], message.refused[:CUT]
+            return replace(message, set=None, down=few[0], refused=few[1], causes=())
         case NetworkAnswer():
             return replace(message, has=message.has[:CUT], unknown=message.unknown[:CUT])
         case _:

@@ -169,6 +169,11 @@ class HostManager:
         table = self.hands.table
         return [table.names[number] for number in table.down]
 
+    def told_unable(self) -> Sequence[str]:
+        """Hosts that told that they can't write their memories."""
+        table = self.hands.table
+        return [table.names[number] for number in table.unable]
+
     def pass_time(self) -> None:
         """Whose time it is, who has kept silent, and the tick."""
         self.carry_out(self.core.pass_time(now()))

@@ -50,12 +50,17 @@ class ToldByHosts(dict[str, Told]):
         if number is None or number >= hosts.size or not hosts.fresh[number]:
             return default
         version = int(hosts.host_version[number])
-        of, down = self.manager.hands.table.down.get(number, (0, ()))
-        if of != version or not down:
+        table = self.manager.hands.table
+        of, down = table.down.get(number, (0, ()))
+        down = down if of == version else ()
+        unable = table.unable.get(number)
+        if not down and unable is None:
             return Told(version)
-        return Told(
-            version, frozenset(down), dict(zip(down, self.manager.hands.table.causes.get(number, ()), strict=False))
-        )
+        told = Told(version, frozenset(down), dict(zip(down, table.causes.get(number, ()), strict=False)))
+        if unable is None:
+            return told
+        refused = frozenset(unable.refused) if unable.version == version else frozenset[str]()
+        return structs.replace(told, unable=unable.unable, boot=unable.boot, refused=refused)
 
     def __contains__(self, host: object) -> bool:
         return isinstance(host, str) and self.get(host) is not None
@@ -165,6 +170,8 @@ class Placer:
         await self.read()
         for host in self.manager.told_down():
             self.placement.look[host] = None
+        for host in self.manager.told_unable():
+            self.placement.unable[host] = self.placement.look[host] = None
         groups = self.placement.decide(now(), time.time_ns(), self.is_ready)
         self.manager.leases.room = self.placement.room.free
         if not groups:

@@ -129,7 +129,7 @@ class FleetApi:
     async def get_hosts(self, request: "Request") -> "Response":
         """``GET /v1/fleet/hosts?zone=Z&after=NAME&most=N``: by name."""
         await self.view.refresh()
-        found = self.view.hosts(self.clocks.wall(), request.query_params.get("after", ""))
+        found = self.view.hosts(self.clocks.wall(), when, request.query_params.get("after", ""))
         rows = ((host.host, host) for host in found if fits(request, zone=host.zone))
         return page(request, "hosts", rows, calibrated=self.view.calibration is not None)
 

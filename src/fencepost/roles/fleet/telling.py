@@ -34,7 +34,7 @@ COUNTS_EVERY: Duration = 2 * SECOND
 COUNTS_REST: Duration = 10 * SECOND
 """What a manager says of itself is written so often while something changes, and so often when nothing does."""
 BLOCKS_LEAST: Duration = 10 * SECOND
-LAPSED_NAMED = LOOPS_NAMED = STUCK_NAMED = 10
+LAPSED_NAMED = LOOPS_NAMED = STUCK_NAMED = UNABLE_NAMED = 10
 AT_ONCE = 2000
 MOVING = (
     "checks",
@@ -108,7 +108,7 @@ class Teller:
             news = {name: value for name, value in counts.items() if name not in MOVING}
             if news != self.news or at - self.told_at >= COUNTS_REST:
                 names, sizes = self.lapsed()
-                said = (counts, self.loops, self.stuck)
+                said = (counts, self.loops, self.stuck, self.unable()[:UNABLE_NAMED])
                 row = CheckpointRow(str(self.shard), self.owner, time.time_ns(), names, sizes, (), *said)
                 await self.write([row])
                 self.news, self.told_at = news, at
@@ -186,6 +186,13 @@ class Teller:
         rows: list[HostRow] = [table.row(number) for number in ids.tolist()]
         return tuple(row.host for row in rows), tuple(len(row.set.instances) for row in rows)
 
+    def unable(self) -> tuple[tuple[str, str, Instant], ...]:
+        """The shard's hosts that can't write their memories, as their rows say: which, why and since when."""
+        placement, table = self.placer.placement, self.manager.hands.table
+        rows = [placement.host_row(name) for name in placement.unable if name in table.numbers]
+        found = [row for row in rows if row is not None and row.unable and not hidden(row, placement.life)]
+        return tuple((row.host, row.unable, row.unable_at) for row in sorted(found, key=lambda row: row.host))
+
     def counts(self, at: Instant) -> dict[str, int]:
         """How the shard stands, in numbers."""
         manager, placement = self.manager, self.placer.placement
@@ -208,6 +215,7 @@ class Teller:
             "missing": max(0, settings.expect - hosts.size),
             "waits_s": wait // SECOND,
             "room": placement.room.free,
+            "unable": len(self.unable()),
             **self.states,
             "checks": done.checks,
             "answers": done.answers,

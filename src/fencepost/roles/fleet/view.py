@@ -41,7 +41,8 @@ class HostSeen(Struct, frozen=True, gc=False):
     """A host for people and programs. ``seen_s`` is the age of its last answer, None if nobody noted one.
 
     ``free`` is how many more instances may be placed there, ``addresses`` how many of its addresses no instance has.
-    ``stuck`` is how many of its instances have no place elsewhere, though it is drained.
+    ``stuck`` is how many of its instances have no place elsewhere, though it is drained. ``unable`` is why it can't
+    write its memory, as it says, "" if it can; ``unable_at`` since when, "" where it isn't so.
     """
 
     host: str
@@ -56,6 +57,8 @@ class HostSeen(Struct, frozen=True, gc=False):
     free: int = 0
     addresses: int = 0
     stuck: int = 0
+    unable: str = ""
+    unable_at: str = ""
 
 
 class InstanceSeen(Struct, frozen=True, gc=False):
@@ -255,8 +258,8 @@ class View:
             answered.update((host, age + later) for host, age in zip(row.hosts, row.ages, strict=False) if age >= 0)
         return answered, silent
 
-    def hosts(self, now: Instant, after: str = "") -> Iterator[HostSeen]:
-        """Hosts after a name, in order of their names. ``now`` is nanoseconds since 1970."""
+    def hosts(self, now: Instant, when: Callable[[Instant], Any], after: str = "") -> Iterator[HostSeen]:
+        """Hosts after a name, in order of their names. ``now`` is nanoseconds since 1970; ``when`` writes a time."""
         answered, silent = self.noted(now)
         for name in sorted(self.rows["host"]):
             row = self.host(name)
@@ -265,7 +268,8 @@ class View:
                 lease = self.lease(row)
                 words = (row.zone, row.at, "suspect" if lease == "held" and name in silent else lease, row.word)
                 free = (free_room(row, self.life), len(free_addresses(row)), self.stuck_at(row))
-                yield HostSeen(name, *words, row.room, len(ids), answered.get(name), ids, *free)
+                unable = (row.unable, when(row.unable_at) if row.unable_at else "")
+                yield HostSeen(name, *words, row.room, len(ids), answered.get(name), ids, *free, *unable)
 
     def state(self, row: InstanceRow) -> tuple[str, str]:
         """An instance's state in words, and what it lacks or why it is so."""

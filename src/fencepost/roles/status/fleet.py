@@ -120,6 +120,7 @@ def fleet_problems(facts: Facts, roles: tuple[RoleStatus, ...]) -> Iterator[Prob
             text = f"{count} hosts fell silent together, taken for a fault of ours or the network's: no lease lapses"
             yield problem(facts, kinds.HOSTS_SILENT, on, text, "fencepost fleet hosts")
         yield from lapsed(facts, each, on)
+        yield from unable(facts, each)
         yield from looping(facts, each)
         yield from stuck(facts, each, on)
         if each.fresh_count("waiting") and not each.fresh_count("room"):
@@ -140,6 +141,19 @@ def unmanaged(facts: Facts, each: Told, roles: tuple[RoleStatus, ...], on: str) 
     text = "no manager holds it" if role is None or role.state == "down" else f"its manager ({role.state}) says nothing"
     text += ": its leases stay as they are, nothing is placed on its hosts, and a host that dies isn't noticed"
     return problem(facts, kinds.SHARD_UNMANAGED, on, text, log_of(facts, name))
+
+
+def unable(facts: Facts, each: Told) -> Iterator[Problem]:
+    """Hosts that can't write their memories: they keep what they have, and take no orders."""
+    if each.said is None:
+        return
+    more = each.fresh_count("unable") - len(each.said.unable)
+    for host, why, since in each.said.unable:
+        text = f"host {host} takes no orders: {why}; what runs there goes on, what is terminated there stays ending, "
+        text += "nothing more is placed there"
+        text += f" ({more} more hosts say such a thing)" if more > 0 else ""
+        text += ": make room on its disk, or the folder writable; it goes on by itself then"
+        yield problem(facts, kinds.HOST_CANNOT_WRITE, host, text, f"fencepost explain {host}", since)
 
 
 def looping(facts: Facts, each: Told) -> Iterator[Problem]:

@@ -62,6 +62,7 @@ PROMISE_BROKEN = Kind("promise-broken", "refused", AT_ONCE)
 HOSTS_SILENT = Kind("hosts-silent", "unavailable", MINUTE)
 SHARD_UNMANAGED = Kind("shard-unmanaged", "unavailable", 30 * SECOND)
 HOST_LAPSED = Kind("host-lapsed", "unavailable", 10 * MINUTE)
+HOST_CANNOT_WRITE = Kind("host-cannot-write", "unavailable", MINUTE)
 DRAIN_STUCK = Kind("drain-stuck", "refused", 5 * MINUTE)
 NO_ROOM = Kind("no-room", "refused", 5 * MINUTE)
 CRASH_LOOP = Kind("crash-loop", "refused", AT_ONCE)
@@ -108,6 +109,7 @@ KINDS: dict[str, Kind] = {
         HOSTS_SILENT,
         SHARD_UNMANAGED,
         HOST_LAPSED,
+        HOST_CANNOT_WRITE,
         DRAIN_STUCK,
         NO_ROOM,
         CRASH_LOOP,
