@@ -97,7 +97,7 @@ MISTAKES = (
         "a repair counts from the marker alone",
         repair,
         "repair",
-        "max(max(stood.epoch, known.epoch) + 1, now // SECOND)",
+        'hold_epoch("repair", max(stood.epoch, known.epoch), now)',
         "stood.epoch + 1",
     ),
     Mistake(

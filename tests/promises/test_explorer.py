@@ -10,11 +10,14 @@ import pytest
 from explored import Faults, counted, holds, name_of, shape
 from msgspec import structs
 
+from fencepost.core import repair
+from fencepost.core.instant import SECOND, Instant
+from fencepost.core.traffic import dns_planner
 from fencepost.explorer.explore import Explorer
 from fencepost.explorer.lean import Lean
 from fencepost.explorer.region_model import RegionModel
 from fencepost.explorer.result import tell
-from fencepost.world import goals, tears
+from fencepost.world import tears
 from fencepost.world.faults import FURTHER, MEANING, NINE, Fault
 from fencepost.world.region import Shape, Shared
 
@@ -189,16 +192,21 @@ def test_reading_the_marker_again_after_the_records_is_as_good_as_one_moment(mon
     assert result.sometimes["rollback enacted"] > 0
 
 
-def test_a_clock_that_is_ahead_lets_two_later_holds_tie(monkeypatch: pytest.MonkeyPatch) -> None:
-    """docs/concepts/protocol.md, "Clocks": the shortest way there, without the excuse that the explorer makes for it.
+def test_holds_placed_on_the_same_knowledge_never_bear_one_epoch(monkeypatch: pytest.MonkeyPatch) -> None:
+    """docs/concepts/protocol.md, L3: a repair is odd, a rollback or withdrawal even; without that they tie.
 
-    A repair from a machine whose clock is ahead makes the next holds count on from its epoch; two placed on the same
-    knowledge get the same one, and the one of the higher number goes over the other.
+    A repair from a machine whose clock is ahead makes the next holds count on from its epoch; a repair and a withdrawal
+    placed on the same knowledge got the same one, and the one of the higher number went over the other.
     """
+
+    def without_parity(_: object, known: int, now: Instant) -> int:
+        return max(known + 1, now // SECOND)
+
     faults = (Fault.FAST_REPAIR, Fault.REPAIR)
     explored = Shape(2, 1, budget=counted(faults, inputs=0))
     assert Explorer(RegionModel(explored)).run().verdict == "holds"
-    monkeypatch.setattr(goals, "tied", lambda *_: False)
+    monkeypatch.setattr(dns_planner, "hold_epoch", without_parity)
+    monkeypatch.setattr(repair, "hold_epoch", without_parity)
     result = Explorer(RegionModel(explored)).run()
     assert (result.verdict, result.promise) == ("violated", "hold_stands"), tell(result)
     assert len(result.story) == 16

@@ -57,6 +57,17 @@ class Hold(Struct, frozen=True, gc=False):
         return f"{self.kind}:{self.id}:{self.until_s}"
 
 
+def hold_epoch(kind: HoldKind, known: int, now: Instant) -> int:
+    """The epoch a new hold is placed at: above every epoch known, and at least the seconds since 1970.
+
+    The time keeps two holds apart when what was known of the first has been lost in between. Not within one second,
+    and two may be placed on the same knowledge: a repair by its tool, and a rollback or withdrawal by a planner that
+    hasn't read it. So a repair's epoch is odd and theirs are even: neither is ever taken for the other.
+    """
+    epoch = max(known + 1, now // SECOND)
+    return epoch + (epoch % 2 != (kind == "repair"))
+
+
 @lru_cache(maxsize=1024)
 def digest(value: Content, hold: Hold | None) -> str:
     """Names addresses, weights, TTL, SRV and hold together, 16 hex digits. Remembered: a pool's endpoints share it."""

@@ -7,8 +7,8 @@ else.
 
 from msgspec import structs
 
-from fencepost.core.fence import NEVER, Foreign, Generation, Hold, Marker
-from fencepost.core.instant import SECOND, Instant
+from fencepost.core.fence import NEVER, Foreign, Generation, Hold, Marker, hold_epoch
+from fencepost.core.instant import Instant
 from fencepost.core.record_set import Content, content, ports_of
 from fencepost.core.store import Row
 from fencepost.core.zone import Change, Live
@@ -38,7 +38,7 @@ def repair(
         kept = structs.replace(kept, srv=None)  # the addresses come first; a stranger's SRV records stay a stranger's
     stood = live.marker.generation if live.marker is not None else NEVER
     known = row.generation if row is not None else NEVER
-    epoch = max(max(stood.epoch, known.epoch) + 1, now // SECOND)
+    epoch = hold_epoch("repair", max(stood.epoch, known.epoch), now)
     number = stood.number if live.marker is not None else known.number
     signed = live.marker.store if live.marker else store
     hold = Hold("repair", epoch, until_s)

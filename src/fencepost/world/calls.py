@@ -209,8 +209,6 @@ def land(shared: Shared, batch: Batch) -> tuple[Shared, str | None, bool]:
             known = memory[at]
             over = promises.replaces(known, live, changes[live.name], ours=live.a != STRANGE.a)
             memory[at], wrong = promises.enact(known, domain[at], shared.judged_at)
-            if wrong == "hold_stands" and goals.tied(shared, known, domain[at]):
-                wrong = None
             broken = broken or wrong or over
     return structs.replace(shared, domain=tuple(domain), memory=tuple(memory)), broken, True
 

@@ -10,10 +10,7 @@ from fencepost.core.promises import Memory
 from fencepost.core.record_set import record_digest
 from fencepost.core.store import Tables, Wanted
 from fencepost.core.zone import Live
-from fencepost.world.faults import Fault
 from fencepost.world.region import OWNER, Shared
-
-WRONG_CLOCKS = (Fault.SLOW_REPAIR, Fault.FAST_REPAIR)
 
 
 def converged(shared: Shared, *, planned: bool = True) -> bool:
@@ -35,20 +32,6 @@ def converged(shared: Shared, *, planned: bool = True) -> bool:
 def near_the_end(shared: Shared) -> bool:
     """Whether the bound on plan numbers, rather than a rule, may be what keeps this state from its goal."""
     return shared.last > 0 and any(2 * tables.head.number > shared.last for tables in shared.stores)
-
-
-def tied(shared: Shared, memory: Memory, live: Live) -> bool:
-    """Whether two holds bear one epoch, and the clock of a person's machine was wrong: a limit that is known.
-
-    A hold by a clock that is ahead makes all holds after it count on from its epoch, until time has caught up; two that
-    are placed on the same knowledge then get the same one. With clocks that are right the time keeps them apart.
-    """
-    marker, held = live.marker, memory.held
-    if not any(fault in WRONG_CLOCKS for fault, _ in shared.budget):
-        return False
-    if not isinstance(marker, Marker) or marker.hold is None or held is None or marker.hold.id != held.id:
-        return False
-    return (marker.hold, marker.content) != (held, memory.content)
 
 
 def timed_out(shared: Shared, at: int) -> Memory:

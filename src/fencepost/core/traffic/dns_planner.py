@@ -37,7 +37,7 @@ from fencepost.core.events import (
     Surveyed,
     Woke,
 )
-from fencepost.core.fence import NEVER, Generation, Hold, Marker, plausible
+from fencepost.core.fence import NEVER, Generation, Hold, Marker, hold_epoch, plausible
 from fencepost.core.instant import MILLISECOND, MINUTE, SECOND, Duration, Instant
 from fencepost.core.jitter import jitter
 from fencepost.core.record_set import NOTHING, Content, record_digest
@@ -255,18 +255,10 @@ def carry_out(
             continue
         if order.kind == "rollback" and row is not None and lacks_family(order.content, row.families):
             continue  # it would empty a family that is published today
-        epoch = hold_epoch(max(ground.epoch, marker.generation.epoch if marker else 0), now)
+        epoch = hold_epoch(order.kind, max(ground.epoch, marker.generation.epoch if marker else 0), now)
         value = NOTHING if order.kind == "withdraw" else order.content
         ground = ground._replace(epoch=epoch, hold=Hold(order.kind, epoch, order.until_s), content=value)
     return ground
-
-
-def hold_epoch(known: int, now: Instant) -> int:
-    """The epoch a new hold is placed at: above every epoch known, and at least the seconds since 1970.
-
-    The time keeps two holds apart when what was known of the first has been lost in between.
-    """
-    return max(known + 1, now // SECOND)
 
 
 def compose(standing: Standing, ground: Ground, number: int, now: Instant) -> Row | None:
