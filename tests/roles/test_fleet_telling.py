@@ -13,12 +13,12 @@ from fencepost.core.capacity.lease_calls import HostsRead, ShardRead, ShardWritt
 from fencepost.core.capacity.messages import Answer
 from fencepost.core.capacity.placement import PlacementSettings
 from fencepost.core.capacity.rows import CalibrationRow, CheckpointRow, HostRow, InstanceRow, ShardRow
-from fencepost.core.instant import MILLISECOND, SECOND
+from fencepost.core.instant import MILLISECOND, SECOND, Duration
 from fencepost.ports import Refused, Unavailable
 from fencepost.ports.fleet import FleetStorePort
 from fencepost.roles.fleet import calibrating
 from fencepost.roles.fleet.calibrated import UNCALIBRATED, settings_from
-from fencepost.roles.fleet.calibrating import Measured, Step, knee_of
+from fencepost.roles.fleet.calibrating import Asker, Measured, Step, knee_of
 from fencepost.roles.fleet.host_manager import HostManager, now
 from fencepost.roles.fleet.manager_questions import Questions
 from fencepost.roles.fleet.placer import Placer
@@ -52,7 +52,7 @@ def fleet(count: int, at: str = "127.0.0.1:9") -> FleetStorePort:
 def owning(store: FleetStorePort, count: int, expect: int = 0) -> HostManager:
     """A manager that has read its hosts, all of which answered."""
     settings = lease_settings("m", 1, 1, R, expect)
-    admission = settings_from(UNCALIBRATED, R)
+    admission = settings_from(UNCALIBRATED, settings)
     manager = HostManager(settings, admission, store, Questions(Wire(KEY), Condition()), Condition())
     leases, at = manager.leases, now()
     row = ShardRow(1, 1, "m", 1, open="life-1")
@@ -144,7 +144,7 @@ def test_a_manager_gives_signs_of_life_as_what_it_is_just_then() -> None:
 
     async def work() -> None:
         settings, condition = lease_settings("m", 1, 1, R), Condition()
-        admission = settings_from(UNCALIBRATED, R)
+        admission = settings_from(UNCALIBRATED, settings)
         manager = HostManager(settings, admission, fleet(0), Questions(Wire(KEY), Condition()), condition)
         assert manager.called() == "host-manager/1/standby"
         manager.leases.on(Tick(), now())
@@ -250,7 +250,8 @@ def test_a_new_calibration_keeps_what_is_in_flight() -> None:
         manager = owning(fleet(3), 3)
         manager.admission.acquire(np.arange(3), now())
         manager.admission.take(now(), 2)
-        manager.recalibrate(settings_from(CalibrationRow("hosts", 2, MILLISECOND, MILLISECOND, 1.0), R))
+        row = CalibrationRow("hosts", 2, MILLISECOND, MILLISECOND, 1.0)
+        manager.recalibrate(settings_from(row, manager.settings))
         assert (manager.admission.in_flight, manager.admission.backlog, manager.admission.limit) == (2, 3, 2)
 
     run(work)
@@ -276,7 +277,7 @@ def test_what_ended_is_forgotten_only_once_its_row_is_gone() -> None:
 
 
 def step(in_flight: int, rate: float, lost: float = 0.0) -> Step:
-    return Step(in_flight, rate, MILLISECOND, 2 * MILLISECOND, 3 * MILLISECOND, lost)
+    return Step(in_flight, rate, MILLISECOND, 2 * MILLISECOND, 3 * MILLISECOND, lost, int(lost * rate))
 
 
 def test_the_knee_is_the_fewest_with_nine_tenths_of_the_most() -> None:
@@ -357,3 +358,55 @@ def test_nobody_is_asked_where_nobody_holds_a_lease() -> None:
 
 
 ODD: tuple[dict[str, object], ...] = ({"life": "life-0"}, {"lease": "lapsed"}, {"left": 5})
+
+
+def test_a_fleet_that_loses_checks_from_the_first_step_on_is_no_measure(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One of 1,808 hosts that lost half of its checks at 1 at once was "too few hosts", and 5 answers a second kept.
+
+    Loss means "too many at once" only where there are many. So nothing comes of it, and it says what was seen.
+    """
+    said = refusal(monkeypatch, {1: (6, 0.5)})
+    assert said.startswith("at 1 at once 50% of the checks were lost, and 6 a second")
+    assert "Nothing was kept; look for what else loads" in said
+    assert refusal(monkeypatch, {1: (4, 0.5), 2: (8, 0.5)}).startswith("at 2 at once 50%"), "two lost may be chance"
+    assert refusal(monkeypatch, {1: (300, 0), 2: (300, 0.3)}).startswith("at 2 at once 30%"), "one step may be lucky"
+    assert refusal(monkeypatch, {1: (300, 0), 2: (600, 0), 4: (900, 0.02)}).startswith("at 4 at once 2%")
+    # Past a few at once it is a knee as ever, and one late answer among twenty isn't half a fleet's.
+    knee: dict[int, tuple[float, float]] = {1: (300, 0), 2: (600, 0), 4: (1200, 0), 8: (900, 0.2)}
+    assert refusal(monkeypatch, knee) == ""
+    assert refusal(monkeypatch, knee | {1: (20, 0.05)}) == ""
+
+
+def test_a_fleet_that_begins_to_lose_checks_at_l_itself_is_no_measure(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever began meanwhile (a recovery, say), the rate of such a step isn't what the fleet carries."""
+    good: dict[int, tuple[float, float]] = {1: (300, 0), 2: (600, 0), 4: (1200, 0), 8: (900, 0)}
+    assert refusal(monkeypatch, good, last=(700, 0.04)) == ""
+    assert refusal(monkeypatch, good, last=(700, 0.3)).startswith("at 4 at once 30%")
+
+
+def refusal(
+    monkeypatch: pytest.MonkeyPatch,
+    steps: dict[int, tuple[float, float]],
+    last: tuple[float, float] | None = None,
+) -> str:
+    """What measuring says that sees these steps (answers a second and share lost, by how many at once); "" if it is
+    content. ``last`` is the longer step at L. Twenty hosts' store, and nobody who answers."""
+    seen = []
+
+    async def found(self: Asker, in_flight: int, length: Duration) -> Step:
+        known = steps.get(in_flight) or (steps[max(steps)][0], 0.0)
+        rate, lost = last if last is not None and length > SECOND else known
+        seen.append(in_flight)
+        return structs.replace(step(in_flight, rate, lost), mean=in_flight * MILLISECOND)
+
+    async def work() -> None:
+        store = fleet(20)
+        known = await calibrating.known(store, 1)
+        await calibrating.measured(Wire(KEY), store, known, 20 * SECOND, lambda _: None)
+
+    monkeypatch.setattr(Asker, "step", found)
+    try:
+        run(work)
+    except Refused as refused:
+        return f"{refused.what}; {refused.hint}"
+    return ""

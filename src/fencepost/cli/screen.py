@@ -148,7 +148,9 @@ def shard_lines(status: Status) -> list[str]:
         lines.append(" FLEET  never calibrated:  fencepost fleet calibrate  on a quiet day")
     elif status.fleet.calibrated_s is not None:
         age = spoken(int(status.fleet.calibrated_s * SECOND))
-        lines.append(f" FLEET  {status.fleet.limit} checks at once, measured {age} ago")
+        shards = len(status.fleet.shards)
+        over = f" over {shards} shards" if shards > 1 else ""
+        lines.append(f" FLEET  {status.fleet.limit} checks at once{over}, measured {age} ago")
     return lines
 
 

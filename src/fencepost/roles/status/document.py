@@ -228,7 +228,8 @@ class ShardStatus(msgspec.Struct, frozen=True):
     ``state`` and ``pid`` are its manager's role; ``epoch`` says how often the shard changed hands. Hosts are counted by
     their leases (``suspect`` ones are held, and didn't answer lately), instances by their states. ``placing`` is
     whether instances may be placed, ``waits_for`` what that waits for. ``mass``: so many fell silent at once that no
-    lease lapses. What it did counts from its start; ``in_flight`` of ``limit`` checks are out, ``backlog`` wait or are.
+    lease lapses. What it did counts from its start; ``in_flight`` of ``limit`` checks are out (the
+    shard's share of the fleet's), ``backlog`` wait or are.
     """
 
     shard: int
@@ -259,7 +260,8 @@ class ShardStatus(msgspec.Struct, frozen=True):
 
 
 class FleetStatus(msgspec.Struct, frozen=True):
-    """The fleet: its shards, and when it was measured how many hosts may be asked at once (``limit``).
+    """The fleet: its shards, and when it was measured how many hosts may be asked at once (``limit``), by all
+    shards together.
 
     ``rate_s`` is how many leases come back a second, as measured then. All four are null where it never was.
     """

@@ -182,7 +182,8 @@ def fleet(found: FleetStatus | None) -> str:
     shards = table("Fleet: host leases and instances", ("shard", "manager", *leases, *work), rows)
     if found.limit is None or found.calibrated_s is None:
         return shards or '<h2>Fleet</h2><p class="note dim">not known: the store has not been read</p>'
-    asked = f"{found.limit} hosts may be asked at once, as measured {found.calibrated_s:.0f} s ago"
+    together = " by all shards together" if len(found.shards) > 1 else ""
+    asked = f"{found.limit} hosts may be asked at once{together}, as measured {found.calibrated_s:.0f} s ago"
     return f'{shards}<p class="note dim">{asked}</p>'
 
 
