@@ -9,7 +9,8 @@ from msgspec import structs
 
 from fencepost.core.capacity import attempts
 from fencepost.core.capacity.fleet_store import Change, Versioned
-from fencepost.core.capacity.lease_calls import HostsRead, ShardRead, ShardWritten, Tick, lease_settings
+from fencepost.core.capacity.lease_calls import HostsRead, Lease, ShardRead, ShardWritten, Tick, lease_settings
+from fencepost.core.capacity.lease_columns import LONG_AGO
 from fencepost.core.capacity.messages import Answer
 from fencepost.core.capacity.placement import PlacementSettings
 from fencepost.core.capacity.rows import CalibrationRow, CheckpointRow, HostRow, InstanceRow, ShardRow
@@ -166,7 +167,8 @@ def test_a_manager_that_stands_by_tells_nothing_of_what_failed_while_it_had_the_
     async def work() -> None:
         condition, store = Condition(), fleet(0)
         questions = Questions(Wire(KEY), Condition())
-        manager = HostManager(lease_settings("m", 1, 1, R), settings_from(UNCALIBRATED, R), store, questions, condition)
+        settings = lease_settings("m", 1, 1, R)
+        manager = HostManager(settings, settings_from(UNCALIBRATED, settings), store, questions, condition)
         placer = Placer(PlacementSettings(1, 1), store, manager, condition)
         manager.leases.on(Tick(), now())
         for event in (ShardRead("life-1", None), ShardRead("life-1", None), ShardWritten(ShardRow(1, 1, "m", 1))):
@@ -223,6 +225,31 @@ def test_a_wiped_store_is_told_everything_at_once() -> None:
         await teller.look()
         page = await teller.store.rows("checkpoint")
         assert sorted(at.row.key for at in page.rows) == ["1", "1/000000"]
+
+    run(work)
+
+
+def test_a_manager_notes_how_many_leases_are_back_with_its_own_times() -> None:
+    """So that whoever reads one row can tell how fast a recovery goes. Who is gone, or forgotten, isn't waited for."""
+
+    async def work() -> None:
+        store = fleet(5)
+        manager = owning(store, 5, expect=7)  # two have yet to register
+        teller, hosts = told(manager, store), manager.leases.hosts
+        hosts.lease[1:] = Lease.LAPSED
+        hosts.gone[4] = True
+        for held in (2, 3, 4):
+            hosts.lease[held - 1] = Lease.HELD
+            teller.told_at = LONG_AGO
+            await teller.tell()
+        found = (await store.prove(1, [("checkpoint", "1")])).rows[0]
+        assert found is not None
+        assert isinstance(found.row, CheckpointRow)
+        assert [(held, of) for _, held, of in found.row.past] == [(2, 6), (3, 6), (4, 6)]
+        times = [at for at, _, _ in found.row.past]
+        assert times == sorted(set(times))
+        teller.begin()
+        assert teller.past == (), "another store, or another's shard meanwhile: counts of before aren't ours to go by"
 
     run(work)
 

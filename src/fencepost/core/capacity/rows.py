@@ -176,7 +176,8 @@ class CheckpointRow(Struct, frozen=True, gc=False, tag="checkpoint", omit_defaul
     -1 for none yet; ``silent`` the places of those that didn't answer their last check. A block named "SHARD" alone has
     no hosts: ``counts`` is what the shard's manager says of itself, ``loops`` some of its instances that end again and
     again, as (instance, pool, how often in a row, why), and ``stuck`` some drained hosts, with how many of its
-    instances have no place elsewhere.
+    instances have no place elsewhere. ``past`` is how many leases it had given, of how many, in the last half minute:
+    see :mod:`fencepost.core.capacity.coming_back`.
     """
 
     block: str
@@ -188,6 +189,7 @@ class CheckpointRow(Struct, frozen=True, gc=False, tag="checkpoint", omit_defaul
     counts: dict[str, int] = {}
     loops: tuple[tuple[str, str, int, str], ...] = ()
     stuck: tuple[tuple[str, int], ...] = ()
+    past: tuple[tuple[Instant, int, int], ...] = ()
 
     @property
     def key(self) -> str:

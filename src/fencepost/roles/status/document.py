@@ -259,11 +259,24 @@ class ShardStatus(msgspec.Struct, frozen=True):
     backlog: int | None
 
 
+class RecoveryStatus(msgspec.Struct, frozen=True):
+    """While many hosts lack a lease: ``back`` of ``of`` hold one, ``rate_s`` more a second over the last ``over_s``,
+    and at that rate it is done in ``done_s``; null where it can't be told. See ``docs/operating/recovery.md``.
+    """
+
+    back: int
+    of: int
+    rate_s: float | None
+    over_s: float | None
+    done_s: float | None
+
+
 class FleetStatus(msgspec.Struct, frozen=True):
     """The fleet: its shards, and when it was measured how many hosts may be asked at once (``limit``), by all
     shards together.
 
     ``rate_s`` is how many leases come back a second, as measured then. All four are null where it never was.
+    ``recovery`` is null where few lack a lease.
     """
 
     shards: tuple[ShardStatus, ...]
@@ -271,6 +284,7 @@ class FleetStatus(msgspec.Struct, frozen=True):
     calibrated_s: float | None
     limit: int | None
     rate_s: float | None
+    recovery: RecoveryStatus | None = None
 
 
 class Status(msgspec.Struct, frozen=True, rename={"schema_": "schema"}):
