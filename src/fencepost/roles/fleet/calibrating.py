@@ -202,11 +202,14 @@ class Asker:
         return len(gone)
 
     async def step(self, in_flight: int, length: Duration) -> Step:
-        """Ask for so long, or up to four times as long where answers are few; the first quarter doesn't count."""
-        begun = now()
+        """Ask for so long, or up to four times as long where answers are few; the first quarter doesn't count.
+
+        Where they are few it asks long enough for what is lost to be seen: else the next step would be blamed for it.
+        """
+        begun, longest = now(), max(4 * length, 3 * LOST_AFTER)
         counted, ends = begun + length // 4, begun + length
         parts, heard, lost, looked, at = [np.empty(0, np.int64)], 0, 0, begun, begun
-        while at < ends or (heard < SAMPLES and at < begun + 4 * length):
+        while at < ends or (heard < SAMPLES and at < begun + longest):
             self.hands.arrived.clear()
             took = self.hear()
             at = now()
@@ -244,8 +247,11 @@ async def measured(
     part = max(int(FIRST_PART * length), 100 * MILLISECOND)
     async with asker.asking():
         steps = await climbed(asker, part, told)
-        if not steps or not steps[0].rate:
-            hint = "do agents and managers have this fleet.key, and are their ports reachable from here?"
+        if not any(step.rate for step in steps):
+            hint = (
+                "do agents and managers have this fleet.key, and are their ports reachable from here? Or is the fleet"
+            )
+            hint += " busy with something else (fencepost status)?"
             raise Unavailable("no host answers a check", where="the fleet", hint=hint)
         if 2 * asker.refused > len(fleet.hosts):
             raise Unavailable("leases changed hands meanwhile", where="the fleet", hint="ask again in a minute")
