@@ -40,7 +40,7 @@ EACH_KIND: tuple[FleetRow, ...] = (
     InstanceRow("web-1", "web", "placed", 1, "host-1", "192.0.2.9", 80, "a", ("serve",), ("host-0", "web-1.0"), 1, 2),
     NetworkRow("web-1.1", "host-1", 4, "abcd", 12, '{"routes": "\\u0000"}', (4, "abcd", 7, "life")),
     LaunchRow("key-1", "digest", ("web-1", "web-2"), 5),
-    CheckpointRow("1/0", "m-1", 5, ("host-1", "host-2"), (1, 2)),
+    CheckpointRow("1/0", "m-1", 5, ("host-1", "host-2"), (1, 2), past=((7, 1, 2), (9, 2, 2))),
     CalibrationRow("manager", 64, 40_000_000, 200_000_000, 1600.5, 5),
     DrainRow("placement", 3, 100, 12.5, 7, 5),
 )  # fmt: skip

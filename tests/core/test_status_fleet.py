@@ -5,14 +5,16 @@ from msgspec import structs
 from status_examples import NOW, beat, facts, region, stored
 
 from fencepost.cli.screen import shard_lines
+from fencepost.core.capacity.coming_back import Noted
 from fencepost.core.capacity.rows import CalibrationRow, CheckpointRow, ShardRow
 from fencepost.core.instant import MINUTE, SECOND
 from fencepost.ports import Beat, Unavailable
 from fencepost.roles.status.compose import compose
-from fencepost.roles.status.document import Problem, Status, when
+from fencepost.roles.status.document import Problem, RecoveryStatus, Status, decode, encode, when
 from fencepost.roles.status.facts import FleetFacts, Process
 from fencepost.roles.status.kinds import KINDS
 from fencepost.roles.status.metrics import exposition
+from fencepost.roles.status.page import page
 from fencepost.settings.schema import Fleet, Region, Secret
 
 COUNTS = {"hosts": 300, "held": 290, "suspect": 4, "lapsed": 10, "room": 7, "waiting": 0, "ready": 20, "limit": 64}
@@ -214,3 +216,45 @@ def test_a_store_that_is_away_is_no_fault_of_leases() -> None:
     assert ids(status) == {"leases-in-memory"}
     (found,) = [each for each in status.problems if each.id == "leases-in-memory"]
     assert not found.needs_person
+
+
+def recovering(*pasts: tuple[Noted, ...], ago: int = 1) -> Status:
+    """The document of a fleet whose managers noted these counts."""
+    rows = {
+        shard: CheckpointRow(str(shard), "m", NOW - ago * SECOND, (), (), (), COUNTS, past=past)
+        for shard, past in enumerate(pasts, 1)
+    }
+    known = FleetFacts("1", {n: ShardRow(n, len(pasts), "m", 3, open="1") for n in rows}, rows, CALIBRATED)
+    region_ = structs.replace(fleet(), fleet=Fleet(len(pasts), 10 * SECOND, Secret(file="k"), "none"))
+    return compose(facts(region=region_, store=stored(fleet=known)))
+
+
+def test_a_recovery_is_how_many_of_how_many_how_fast_and_about_when_it_is_done() -> None:
+    """An operator asked; `status` told counts only. On the terminal, the page and in the document, all from rows."""
+    first = tuple((n * 2 * SECOND, 500 * n, 60_000) for n in range(5))
+    second = tuple((n * 2 * SECOND, 400 * n, 40_000) for n in range(5))
+    status = recovering(first, second)
+    assert status.fleet is not None
+    assert status.fleet.recovery == RecoveryStatus(3600, 100_000, 450.0, 8.0, 232.0)
+    text = "3,600 of 100,000 leases back, about 450/s, done in about 3 min 52 s"
+    assert f" FLEET  {text}" in shard_lines(status)
+    assert " FLEET  128 checks at once over 2 shards, measured 3 min ago" in shard_lines(status)
+    assert text in page(status)
+    assert decode(encode(status)) == status
+
+
+def test_a_recovery_of_which_too_little_is_known_says_so() -> None:
+    """No rate from one count, or from a manager that has fallen silent; one that stands still says that it does."""
+
+    def line(*pasts: tuple[Noted, ...], ago: int = 1) -> str:
+        return next((each for each in shard_lines(recovering(*pasts, ago=ago)) if "leases back" in each), "")
+
+    moving = tuple((n * 10 * SECOND, n, 100) for n in range(4))
+    stands = tuple((n * 10 * SECOND, 40, 100) for n in range(4))
+    assert line(((5, 40, 100),)) == " FLEET  40 of 100 leases back; too little noted yet to say how fast"
+    assert line(moving, ago=300) == " FLEET  3 of 100 leases back; too little noted yet to say how fast"
+    assert line(stands) == " FLEET  40 of 100 leases back, none more in the last 30 s"
+    assert line(moving) == " FLEET  3 of 100 leases back, about 0.1/s, done in about 16 min 10 s"
+    whole = "43 of 200 leases back, about 0.1/s; in one shard none, so when it is done isn't known"
+    assert line(moving, stands) == f" FLEET  {whole}"
+    assert line(()) == "", "a manager of an earlier version notes nothing"

@@ -127,7 +127,8 @@ def test_the_role_hears_its_inbox_before_it_lets_time_pass(monkeypatch: pytest.M
     async def play() -> None:
         shard, renew = ShardRow(1, 1, "m1", 1, open="life-1"), 10 * SECOND
         store = ReferenceFleet(ReferenceRows("life-1"), sleep)
-        settings, admission = lease_settings("m1", 1, 1, renew), settings_from(UNCALIBRATED, renew)
+        settings = lease_settings("m1", 1, 1, renew)
+        admission = settings_from(UNCALIBRATED, settings)
         manager = HostManager(settings, admission, store, Questions(Wire(KEY), Condition()), Condition())
         hosts_row = HostRow("h1", "a", "127.0.0.1:9", 4, (), 1, 7, "held", "life-1", 5, 6, reported=True)
         manager.hands.table.put(Versioned(hosts_row, 1))

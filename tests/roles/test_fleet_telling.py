@@ -1,85 +1,26 @@
 """A manager's side words: what it notes of hosts, what it takes up while it runs, and what was measured."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
 
 import numpy as np
-import pytest
+from held_hosts import KEY, R, fleet, owning, rows_of, run, told
 from msgspec import structs
 
 from fencepost.core.capacity import attempts
 from fencepost.core.capacity.fleet_store import Change, Versioned
-from fencepost.core.capacity.lease_calls import HostsRead, ShardRead, ShardWritten, Tick, lease_settings
-from fencepost.core.capacity.messages import Answer
+from fencepost.core.capacity.lease_calls import Lease, ShardRead, ShardWritten, Tick, lease_settings
+from fencepost.core.capacity.lease_columns import LONG_AGO
 from fencepost.core.capacity.placement import PlacementSettings
 from fencepost.core.capacity.rows import CalibrationRow, CheckpointRow, HostRow, InstanceRow, ShardRow
-from fencepost.core.instant import MILLISECOND, SECOND
-from fencepost.ports import Refused, Unavailable
-from fencepost.ports.fleet import FleetStorePort
-from fencepost.roles.fleet import calibrating
+from fencepost.core.instant import MILLISECOND
+from fencepost.ports import Unavailable
 from fencepost.roles.fleet.calibrated import UNCALIBRATED, settings_from
-from fencepost.roles.fleet.calibrating import Measured, Step, knee_of
 from fencepost.roles.fleet.host_manager import HostManager, now
 from fencepost.roles.fleet.manager_questions import Questions
 from fencepost.roles.fleet.placer import Placer
-from fencepost.roles.fleet.telling import Teller
 from fencepost.roles.fleet.view import View
-from fencepost.roles.fleet.wire import DATAGRAM_BYTES, Wire
+from fencepost.roles.fleet.wire import Wire
 from fencepost.roles.loop import Condition
-from fencepost.world.reference_fleet import ReferenceFleet, ReferenceRows
-
-R = 10 * SECOND
-KEY = b"k" * 32
-
-
-async def soon(_: int) -> None:
-    await asyncio.sleep(0.01)
-
-
-def rows_of(count: int, at: str = "127.0.0.1:9") -> list[HostRow]:
-    names = [f"h{n:04}" for n in range(count)]
-    return [HostRow(name, "a", at, 4, (), 1, 7, "held", "life-1", 5, 6, reported=True) for name in names]
-
-
-def fleet(count: int, at: str = "127.0.0.1:9") -> FleetStorePort:
-    """A store with so many hosts that hold leases, in a shard that "m" owns."""
-    held = ReferenceRows("life-1")
-    held.commit(None, [(Change(row, 0),) for row in rows_of(count, at)])
-    held.commit(None, [(Change(ShardRow(1, 1, "m", 1, open="life-1"), 0),)])
-    return ReferenceFleet(held, soon)
-
-
-def owning(store: FleetStorePort, count: int, expect: int = 0) -> HostManager:
-    """A manager that has read its hosts, all of which answered."""
-    settings = lease_settings("m", 1, 1, R, expect)
-    admission = settings_from(UNCALIBRATED, R)
-    manager = HostManager(settings, admission, store, Questions(Wire(KEY), Condition()), Condition())
-    leases, at = manager.leases, now()
-    row = ShardRow(1, 1, "m", 1, open="life-1")
-    leases.on(Tick(), at)
-    leases.on(ShardRead("life-1", None), at)
-    leases.on(ShardRead("life-1", None), at)
-    leases.on(ShardWritten(row), at)
-    manager.core.book.life, manager.core.book.epoch = "life-1", 1
-    for place, each in enumerate(rows_of(count)):
-        manager.hands.table.put(Versioned(each, place + 1))
-    facts = manager.hands.table.facts(range(count), "life-1")
-    leases.on(HostsRead("life-1", count, facts), at)
-    leases.hosts.seen[:] = at
-    leases.hosts.fresh[:] = True
-    manager.admission.grow(count)
-    return manager
-
-
-def run(work: Callable[[], Awaitable[None]]) -> None:
-    async def whole() -> None:
-        await work()
-
-    asyncio.run(asyncio.wait_for(whole(), 60))
-
-
-def told(manager: HostManager, store: FleetStorePort) -> Teller:
-    return Teller(manager, Placer(PlacementSettings(), store, manager, Condition()))
 
 
 def test_hosts_are_noted_a_thousand_a_row_and_only_where_something_happened() -> None:
@@ -144,7 +85,7 @@ def test_a_manager_gives_signs_of_life_as_what_it_is_just_then() -> None:
 
     async def work() -> None:
         settings, condition = lease_settings("m", 1, 1, R), Condition()
-        admission = settings_from(UNCALIBRATED, R)
+        admission = settings_from(UNCALIBRATED, settings)
         manager = HostManager(settings, admission, fleet(0), Questions(Wire(KEY), Condition()), condition)
         assert manager.called() == "host-manager/1/standby"
         manager.leases.on(Tick(), now())
@@ -166,7 +107,8 @@ def test_a_manager_that_stands_by_tells_nothing_of_what_failed_while_it_had_the_
     async def work() -> None:
         condition, store = Condition(), fleet(0)
         questions = Questions(Wire(KEY), Condition())
-        manager = HostManager(lease_settings("m", 1, 1, R), settings_from(UNCALIBRATED, R), store, questions, condition)
+        settings = lease_settings("m", 1, 1, R)
+        manager = HostManager(settings, settings_from(UNCALIBRATED, settings), store, questions, condition)
         placer = Placer(PlacementSettings(1, 1), store, manager, condition)
         manager.leases.on(Tick(), now())
         for event in (ShardRead("life-1", None), ShardRead("life-1", None), ShardWritten(ShardRow(1, 1, "m", 1))):
@@ -227,6 +169,31 @@ def test_a_wiped_store_is_told_everything_at_once() -> None:
     run(work)
 
 
+def test_a_manager_notes_how_many_leases_are_back_with_its_own_times() -> None:
+    """So that whoever reads one row can tell how fast a recovery goes. Who is gone, or forgotten, isn't waited for."""
+
+    async def work() -> None:
+        store = fleet(5)
+        manager = owning(store, 5, expect=7)  # two have yet to register
+        teller, hosts = told(manager, store), manager.leases.hosts
+        hosts.lease[1:] = Lease.LAPSED
+        hosts.gone[4] = True
+        for held in (2, 3, 4):
+            hosts.lease[held - 1] = Lease.HELD
+            teller.told_at = LONG_AGO
+            await teller.tell()
+        found = (await store.prove(1, [("checkpoint", "1")])).rows[0]
+        assert found is not None
+        assert isinstance(found.row, CheckpointRow)
+        assert [(held, of) for _, held, of in found.row.past] == [(2, 6), (3, 6), (4, 6)]
+        times = [at for at, _, _ in found.row.past]
+        assert times == sorted(set(times))
+        teller.begin()
+        assert teller.past == (), "another store, or another's shard meanwhile: counts of before aren't ours to go by"
+
+    run(work)
+
+
 def test_who_is_waited_for_are_the_hosts_that_are_named() -> None:
     """A row of a host that isn't named (it was once) doesn't stand for one that is and hasn't come yet."""
 
@@ -250,7 +217,8 @@ def test_a_new_calibration_keeps_what_is_in_flight() -> None:
         manager = owning(fleet(3), 3)
         manager.admission.acquire(np.arange(3), now())
         manager.admission.take(now(), 2)
-        manager.recalibrate(settings_from(CalibrationRow("hosts", 2, MILLISECOND, MILLISECOND, 1.0), R))
+        row = CalibrationRow("hosts", 2, MILLISECOND, MILLISECOND, 1.0)
+        manager.recalibrate(settings_from(row, manager.settings))
         assert (manager.admission.in_flight, manager.admission.backlog, manager.admission.limit) == (2, 3, 2)
 
     run(work)
@@ -273,87 +241,3 @@ def test_what_ended_is_forgotten_only_once_its_row_is_gone() -> None:
 
 
 # Calibration.
-
-
-def step(in_flight: int, rate: float, lost: float = 0.0) -> Step:
-    return Step(in_flight, rate, MILLISECOND, 2 * MILLISECOND, 3 * MILLISECOND, lost)
-
-
-def test_the_knee_is_the_fewest_with_nine_tenths_of_the_most() -> None:
-    """Past it answers only get slower; a step that lost answers doesn't count, however many it got."""
-    assert knee_of([step(1, 100), step(2, 195), step(4, 210), step(8, 215)]) == (2, True)
-    assert knee_of([step(1, 100), step(2, 195), step(4, 380)]) == (4, False)
-    assert knee_of([step(1, 100), step(2, 190), step(4, 900, lost=0.2)]) == (2, True)
-
-
-def test_whatever_is_slower_bounds_how_fast_leases_come_back() -> None:
-    """Each takes a check and a write. A fleet too small for a knee says nothing against what hurts nobody."""
-    found = Measured(10, (step(2, 190),), 150.0, True)
-    assert (found.rate, found.binds) == (150.0, "grants")
-    assert found.row(5, 64) == CalibrationRow("hosts", 2, MILLISECOND, 3 * MILLISECOND, 150.0, 5, 150.0, 10)
-    small = Measured(10, (step(8, 90),), 150.0, False)
-    assert (small.binds, small.row(5, 64).limit) == ("checks", 64)
-
-
-class Hosts(asyncio.DatagramProtocol):
-    """Answers for all hosts at once; of odd ones that it has a newer token."""
-
-    def __init__(self, wire: Wire) -> None:
-        self.wire = wire
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self.transport = transport
-
-    def datagram_received(self, data: bytes, addr: tuple[str, int]) -> None:
-        found = self.wire.open_to_host(data)
-        assert found is not None
-        request, check = found
-        answer = Answer(check.host, check.token, 6, now(), 5, 0)
-        packed = self.wire.pack("from host", request, answer, DATAGRAM_BYTES)
-        self.transport.sendto(packed, addr)  # type: ignore[attr-defined]  # a datagram's
-
-
-def test_measuring_changes_no_host_and_leaves_no_row() -> None:
-    """Real sockets, a second in all: hosts' rows stand at the revisions that they had."""
-
-    async def work() -> None:
-        wire = Wire(KEY)
-        loop = asyncio.get_running_loop()
-        transport, _ = await loop.create_datagram_endpoint(lambda: Hosts(Wire(KEY)), ("127.0.0.1", 0))
-        port = transport.get_extra_info("sockname")[1]
-        store = fleet(20, f"127.0.0.1:{port}")
-        before = await store.rows("host")
-        known = await calibrating.known(store, 1)
-        steps: list[Step] = []
-        found = await calibrating.measured(wire, store, known, SECOND, steps.append)
-        transport.close()
-        assert [each.in_flight for each in steps[:2]] == [1, 2]
-        assert found.at.rate > 0
-        assert found.grants > 0
-        assert (await store.rows("host")).rows == before.rows
-        assert not (await store.rows("launch")).rows
-        await calibrating.persist(store, found.row(1, 64))
-        await calibrating.persist(store, structs.replace(found.row(2, 64), limit=9))
-        (kept,) = (await store.rows("calibration")).rows
-        assert isinstance(kept.row, CalibrationRow)
-        assert kept.row.limit == 9
-
-    run(work)
-
-
-def test_nobody_is_asked_where_nobody_holds_a_lease() -> None:
-    """Of another life of the store, lapsed, suspect: none of them is asked."""
-
-    async def work() -> None:
-        store = fleet(0)
-        odd = [structs.replace(row, **change) for row, change in zip(rows_of(3), ODD, strict=True)]
-        await store.commit(None, [(Change(row, 0),) for row in odd])
-        known = await calibrating.known(store, 1)
-        assert not known.hosts
-        with pytest.raises(Refused, match="no host holds a lease"):
-            await calibrating.measured(Wire(KEY), store, known, SECOND, print)
-
-    run(work)
-
-
-ODD: tuple[dict[str, object], ...] = ({"life": "life-0"}, {"lease": "lapsed"}, {"left": 5})

@@ -159,7 +159,7 @@ def test_kubernetes_24597_every_host_is_silent_at_once() -> None:
 def test_kubernetes_44887_no_call_outlasts_a_lease(limit: int, mean_ms: int, slow_ms: int, renew: Duration) -> None:
     """However slow the service was when it was calibrated, a call is given up within one renewal: a lease has three."""
     row = CalibrationRow("hosts", limit, mean_ms * MILLISECOND, slow_ms * MILLISECOND, 1.0)
-    assert settings_from(row, renew).attempt <= renew
+    assert settings_from(row, lease_settings("m", 1, 1, renew)).attempt <= renew
 
 
 def test_kubernetes_47671_a_taker_has_another_duration_configured() -> None:

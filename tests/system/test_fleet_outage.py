@@ -45,7 +45,7 @@ class Scale(NamedTuple):
 
 
 SCALES = [
-    pytest.param(Scale(300, 1, 5, 2, 16, 0.2, 0.02), id="small"),
+    pytest.param(Scale(300, 1, 5, 2, 16, 0.1, 0.02), id="small"),
     pytest.param(
         Scale(10_000, 10, 300, 90, 64, 0.95, 0.1), id="whole", marks=[pytest.mark.soak, pytest.mark.timeout(1800)]
     ),

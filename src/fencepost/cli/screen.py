@@ -19,6 +19,7 @@ from fencepost.roles.status.document import (
     instant,
 )
 from fencepost.roles.status.fleet import OLD
+from fencepost.roles.status.recovery import recovery_words
 from fencepost.settings.units import spoken
 
 UNKNOWN = "?"
@@ -143,12 +144,16 @@ def shard_lines(status: Status) -> list[str]:
         if each.placing is False:
             text += f"; {styled('nothing is placed', 'yellow')}: it waits for {each.waits_for}"
         lines.append(f" FLEET  shard {each.shard}: {manager}, {text}")
+    if status.fleet.recovery is not None:
+        lines.append(f" FLEET  {styled(recovery_words(status.fleet.recovery), 'yellow')}")
     many = any((each.hosts or 0) > (each.limit or 0) for each in status.fleet.shards)
     if status.fleet.calibrated_at is None and status.source != "dns" and many:
         lines.append(" FLEET  never calibrated:  fencepost fleet calibrate  on a quiet day")
     elif status.fleet.calibrated_s is not None:
         age = spoken(int(status.fleet.calibrated_s * SECOND))
-        lines.append(f" FLEET  {status.fleet.limit} checks at once, measured {age} ago")
+        shards = len(status.fleet.shards)
+        over = f" over {shards} shards" if shards > 1 else ""
+        lines.append(f" FLEET  {status.fleet.limit} checks at once{over}, measured {age} ago")
     return lines
 
 

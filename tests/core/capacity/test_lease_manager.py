@@ -268,7 +268,8 @@ class Hanging(Replay):
 
     def __init__(self, count: int, limit: int, hangs: Callable[[Ids, Ids], NDArray[np.bool_]]) -> None:
         slow = CalibrationRow("hosts", limit, SECOND, self.HANGS, 1.0)
-        super().__init__(count, count, settings_from(slow, self.RENEW), lease_settings("m", 1, 1, self.RENEW))
+        settings = lease_settings("m", 1, 1, self.RENEW)
+        super().__init__(count, count, settings_from(slow, settings), settings)
         self.hangs = hangs
         self.turn = np.zeros(count, np.int64)
         self.late: deque[tuple[Instant, Ids]] = deque()

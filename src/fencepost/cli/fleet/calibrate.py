@@ -77,7 +77,7 @@ async def measure(
     document: dict[str, Any] = {"schema": "fencepost.calibration/1", "done": "calibrate"}
     document |= {"limit": row.limit, "knee": found.knee, "hosts": count, "rate_s": found.rate, "binds": found.binds}
     document |= {"checks_s": found.at.rate, "grants_s": found.grants, "steps": msgspec.to_builtins(found.steps)}
-    answer("\n".join(lines_of(found, row.limit, len(known.hosts))), document, as_json=as_json)
+    answer("\n".join(lines_of(found, row.limit, len(known.hosts), fleet.shards)), document, as_json=as_json)
     return 0
 
 
@@ -93,7 +93,7 @@ def spoken_ms(length: Duration) -> str:
     return f"{length / 1e6:.1f} ms"
 
 
-def lines_of(found: Any, limit: int, fleet: int) -> list[str]:
+def lines_of(found: Any, limit: int, fleet: int, shards: int) -> list[str]:
     """What came out, and what it means for a fleet that comes back."""
     at = found.at
     head = f"{limit} checks at once: {at.rate:,.0f} answers a second, mean {spoken_ms(at.mean)}"
@@ -103,4 +103,6 @@ def lines_of(found: Any, limit: int, fleet: int) -> list[str]:
     back = f"a lease comes back with a check and a write ({found.grants:,.0f} writes/s): {slower} what bounds it"
     seconds = fleet / max(found.rate, 1e-9)
     whole = f"all {fleet:,} hosts are back in {spoken(int(seconds * 1e9))}, at best"
-    return [head, f"  {back}", f"  {whole}", "  managers go by it within seconds; fencepost status    shows its age"]
+    share = f", each of {shards} shards by its share" if shards > 1 else ""
+    last = f"managers go by it within seconds{share}; fencepost status    shows its age"
+    return [head, f"  {back}", f"  {whole}", f"  {last}"]

@@ -184,7 +184,8 @@ class CheckpointRow(Struct, frozen=True, gc=False, tag="checkpoint", omit_defaul
     no hosts: ``counts`` is what the shard's manager says of itself, ``loops`` some of its instances that end again and
     again, as (instance, pool, how often in a row, why), and ``stuck`` some drained hosts, with how many of its
     instances have no place elsewhere. ``unable`` are some hosts that can't write their memories, as (host, why, since
-    when in nanoseconds since 1970).
+    when in nanoseconds since 1970). ``past`` is how many leases it had given, of how many,
+    in the last half minute: see :mod:`fencepost.core.capacity.coming_back`.
     """
 
     block: str
@@ -197,6 +198,7 @@ class CheckpointRow(Struct, frozen=True, gc=False, tag="checkpoint", omit_defaul
     loops: tuple[tuple[str, str, int, str], ...] = ()
     stuck: tuple[tuple[str, int], ...] = ()
     unable: tuple[tuple[str, str, Instant], ...] = ()
+    past: tuple[tuple[Instant, int, int], ...] = ()
 
     @property
     def key(self) -> str:

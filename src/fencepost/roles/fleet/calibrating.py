@@ -9,6 +9,9 @@ Bringing a host's lease back takes a check and a write of its row. So the writes
 transactions, on rows of our own that stand for nothing and are deleted; whichever is slower bounds how fast a fleet
 comes back.
 
+What is measured on a fleet that is busy with something else is nonsense, and managers would go by it for months. So
+where checks are lost while next to none are asked at once, or at L itself, nothing is kept.
+
 Awkward truth: asker and store are measured from where this runs. On one machine with the hosts, as in a trial, it is
 the asker's own core that gives out first; that is no fault of the figure, since a manager has no other.
 """
@@ -42,6 +45,13 @@ LOST_AFTER: Duration = SECOND
 """A check that isn't answered in this time counts as lost."""
 LOST_MOST = 0.01
 """With more than this share lost it is too many at once."""
+FEW = 4
+"""So few at once that more than ``LOST_MOST`` lost is no knee: a fleet at its end there would answer fewer than so many
+in ``LOST_AFTER``."""
+LOST_AT_L = 0.05
+"""With more than this share lost at L a manager's brake would cut at once (docs/concepts/recovery.md)."""
+MISSED_LEAST = 3
+"""Fewer lost than that are chance. With one at once a single late answer is already a twentieth of a short step."""
 ENOUGH = 0.9
 """L is the fewest in flight with which this share of the most is answered."""
 MORE = 1.1
@@ -57,7 +67,7 @@ FILL = "x" * 120
 
 
 class Step(Struct, frozen=True, gc=False):
-    """One number in flight: answers a second, how long they took (ns), and the share that got none."""
+    """One number in flight: answers a second, how long they took (ns), the share that got none, and how many did."""
 
     in_flight: int
     rate: float
@@ -65,6 +75,11 @@ class Step(Struct, frozen=True, gc=False):
     p99: Duration
     p999: Duration
     lost: float
+    missed: int
+
+    def loses(self, most: float) -> bool:
+        """Whether more than this share was lost; one or two are chance, whatever share that is of few."""
+        return self.lost > most and self.missed >= MISSED_LEAST
 
 
 class Measured(Struct, frozen=True, gc=False):
@@ -187,11 +202,14 @@ class Asker:
         return len(gone)
 
     async def step(self, in_flight: int, length: Duration) -> Step:
-        """Ask for so long, or up to four times as long where answers are few; the first quarter doesn't count."""
-        begun = now()
+        """Ask for so long, or up to four times as long where answers are few; the first quarter doesn't count.
+
+        Where they are few it asks long enough for what is lost to be seen: else the next step would be blamed for it.
+        """
+        begun, longest = now(), max(4 * length, 3 * LOST_AFTER)
         counted, ends = begun + length // 4, begun + length
         parts, heard, lost, looked, at = [np.empty(0, np.int64)], 0, 0, begun, begun
-        while at < ends or (heard < SAMPLES and at < begun + 4 * length):
+        while at < ends or (heard < SAMPLES and at < begun + longest):
             self.hands.arrived.clear()
             took = self.hear()
             at = now()
@@ -208,9 +226,10 @@ class Asker:
         times = np.concatenate(parts)
         total = len(times) + lost
         if not len(times):
-            return Step(in_flight, 0.0, 0, 0, 0, 1.0)
+            return Step(in_flight, 0.0, 0, 0, 0, 1.0, lost)
         p99, p999 = (int(each) for each in np.percentile(times, (99, 99.9)))
-        return Step(in_flight, len(times) * SECOND / (at - counted), int(times.mean()), p99, p999, lost / total)
+        rate = len(times) * SECOND / (at - counted)
+        return Step(in_flight, rate, int(times.mean()), p99, p999, lost / total, lost)
 
 
 async def measured(
@@ -218,7 +237,8 @@ async def measured(
 ) -> Measured:
     """All of it. ``told`` hears each step.
 
-    Raises ``Refused`` where there is nobody to ask, ``Unavailable`` where nobody answers, or the store doesn't.
+    Raises ``Refused`` where there is nobody to ask, or too many checks are lost for it to mean anything;
+    ``Unavailable`` where nobody answers, or the store doesn't.
     """
     if not fleet.hosts:
         hint = "fencepost fleet hosts    shows who is; leases are given by a running host-manager"
@@ -227,11 +247,16 @@ async def measured(
     part = max(int(FIRST_PART * length), 100 * MILLISECOND)
     async with asker.asking():
         steps = await climbed(asker, part, told)
-        if not steps or not steps[0].rate:
-            hint = "do agents and managers have this fleet.key, and are their ports reachable from here?"
+        if not any(step.rate for step in steps):
+            hint = (
+                "do agents and managers have this fleet.key, and are their ports reachable from here? Or is the fleet"
+            )
+            hint += " busy with something else (fencepost status)?"
             raise Unavailable("no host answers a check", where="the fleet", hint=hint)
         if 2 * asker.refused > len(fleet.hosts):
             raise Unavailable("leases changed hands meanwhile", where="the fleet", hint="ask again in a minute")
+        if steps[-1].in_flight <= FEW:
+            refuse_lossy(steps[-1], LOST_MOST)
         at, knee = knee_of(steps)
         for _ in range(REFINED):
             below = max((step.in_flight for step in steps if step.in_flight < at), default=0)
@@ -243,8 +268,21 @@ async def measured(
             at, _ = knee_of(sorted(steps, key=lambda step: step.in_flight))
         last = await asker.step(at, max(part, int(LAST_PART * length)))
         told(last)
+        refuse_lossy(last, LOST_AT_L)
     grants = await granted(asker.hands, fleet)
     return Measured(len(fleet.hosts), (*steps, last), grants, knee)
+
+
+def refuse_lossy(step: Step, most: float) -> None:
+    """Raises ``Refused`` where a step lost more than this share: something else keeps the fleet busy."""
+    if step.loses(most):
+        what = f"at {step.in_flight} at once {step.lost:.0%} of the checks were lost, and {step.rate:,.0f} a second"
+        what += f" answered: more than {most:.0%} lost there is no measure of these hosts. Nothing was kept"
+        hint = (
+            "look for what else loads hosts, network, store or this machine (fencepost status; hosts that are dead or"
+        )
+        hint += " come back); when that is over, fencepost fleet calibrate again. What was kept before goes on holding"
+        raise Refused(what, where="the fleet", hint=hint)
 
 
 async def climbed(asker: Asker, part: Duration, told: Callable[[Step], None]) -> list[Step]:
@@ -255,7 +293,7 @@ async def climbed(asker: Asker, part: Duration, told: Callable[[Step], None]) ->
         steps.append(await asker.step(in_flight, part))
         told(steps[-1])
         slower = len(steps) > 1 and steps[-1].mean > MORE * steps[-2].mean
-        if steps[-1].lost > LOST_MOST or (slower and steps[-1].rate < MORE * best):
+        if steps[-1].loses(LOST_MOST) or (slower and steps[-1].rate < MORE * best):
             break
         best = max(best, steps[-1].rate)
         in_flight *= 2
@@ -264,7 +302,7 @@ async def climbed(asker: Asker, part: Duration, told: Callable[[Step], None]) ->
 
 def knee_of(steps: Sequence[Step]) -> tuple[int, bool]:
     """The fewest in flight with nine tenths of the most; and whether more than that was tried and brought nothing."""
-    good = [step for step in steps if step.lost <= LOST_MOST] or list(steps[:1])
+    good = [step for step in steps if not step.loses(LOST_MOST)] or list(steps[:1])
     most = max(step.rate for step in good)
     at = next(step for step in good if step.rate >= ENOUGH * most)
     return at.in_flight, any(step.in_flight > at.in_flight for step in steps)

@@ -109,9 +109,11 @@ class Following:
 
     def calibrated(self, row: CalibrationRow) -> None:
         """A calibration: what is in flight stays, and the brake begins anew from the new number."""
-        wanted = settings_from(row, self.manager.settings.renew)
+        wanted = settings_from(row, self.manager.settings)
         if wanted == self.manager.admission_settings:
             return
         before = self.manager.admission_settings.limit
         self.manager.recalibrate(wanted)
-        log.info("%d hosts may be asked at once now, %d before: calibrated anew", row.limit, before)
+        of = self.manager.settings.of
+        share = f", the share of this shard of {row.limit}" if of > 1 else ""
+        log.info("%d hosts may be asked at once now%s, %d before: calibrated anew", wanted.limit, share, before)

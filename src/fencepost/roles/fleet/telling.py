@@ -14,6 +14,7 @@ import numpy as np
 
 from fencepost.core.capacity import attempts
 from fencepost.core.capacity.clearing import hidden
+from fencepost.core.capacity.coming_back import Noted, noted
 from fencepost.core.capacity.fleet_store import Change
 from fencepost.core.capacity.lease_calls import Ids, Lease
 from fencepost.core.capacity.lease_columns import LONG_AGO
@@ -73,6 +74,7 @@ class Teller:
         self.states: dict[str, int] = {}
         self.loops: tuple[tuple[str, str, int, str], ...] = ()
         self.stuck: tuple[tuple[str, int], ...] = ()
+        self.past: tuple[Noted, ...] = ()
 
     async def run(self) -> None:
         """Tell until cancelled."""
@@ -108,7 +110,8 @@ class Teller:
             news = {name: value for name, value in counts.items() if name not in MOVING}
             if news != self.news or at - self.told_at >= COUNTS_REST:
                 names, sizes = self.lapsed()
-                said = (counts, self.loops, self.stuck, self.unable()[:UNABLE_NAMED])
+                self.past = noted(self.past, at, counts["held"], counts["held"] + self.lacking())
+                said = (counts, self.loops, self.stuck, self.unable()[:UNABLE_NAMED], self.past)
                 row = CheckpointRow(str(self.shard), self.owner, time.time_ns(), names, sizes, (), *said)
                 await self.write([row])
                 self.news, self.told_at = news, at
@@ -226,6 +229,17 @@ class Teller:
             "limit": admission.limit,
             "backlog": admission.backlog,
         }
+
+    def lacking(self) -> int:
+        """How many hosts hold no lease and should: those that are said to be gone or forgotten aren't waited for."""
+        leases, placement, table = self.manager.leases, self.placer.placement, self.manager.hands.table
+        hosts = leases.hosts
+        absent = (hosts.lease != Lease.HELD) & ~hosts.gone
+        for name in placement.forgotten:
+            row = placement.host_row(name)
+            if name in table.numbers and row is not None and hidden(row, placement.life):
+                absent[table.numbers[name]] = False
+        return int(absent.sum()) + max(0, leases.settings.expect - hosts.size)
 
     def forgotten(self) -> tuple[int, int]:
         """How many of the shard's hosts a person has forgotten, and how many of those have lapsed."""

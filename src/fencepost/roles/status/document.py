@@ -228,7 +228,8 @@ class ShardStatus(msgspec.Struct, frozen=True):
     ``state`` and ``pid`` are its manager's role; ``epoch`` says how often the shard changed hands. Hosts are counted by
     their leases (``suspect`` ones are held, and didn't answer lately), instances by their states. ``placing`` is
     whether instances may be placed, ``waits_for`` what that waits for. ``mass``: so many fell silent at once that no
-    lease lapses. What it did counts from its start; ``in_flight`` of ``limit`` checks are out, ``backlog`` wait or are.
+    lease lapses. What it did counts from its start; ``in_flight`` of ``limit`` checks are out (the
+    shard's share of the fleet's), ``backlog`` wait or are.
     """
 
     shard: int
@@ -258,10 +259,24 @@ class ShardStatus(msgspec.Struct, frozen=True):
     backlog: int | None
 
 
+class RecoveryStatus(msgspec.Struct, frozen=True):
+    """While many hosts lack a lease: ``back`` of ``of`` hold one, ``rate_s`` more a second over the last ``over_s``,
+    and at that rate it is done in ``done_s``; null where it can't be told. See ``docs/operating/recovery.md``.
+    """
+
+    back: int
+    of: int
+    rate_s: float | None
+    over_s: float | None
+    done_s: float | None
+
+
 class FleetStatus(msgspec.Struct, frozen=True):
-    """The fleet: its shards, and when it was measured how many hosts may be asked at once (``limit``).
+    """The fleet: its shards, and when it was measured how many hosts may be asked at once (``limit``), by all
+    shards together.
 
     ``rate_s`` is how many leases come back a second, as measured then. All four are null where it never was.
+    ``recovery`` is null where few lack a lease.
     """
 
     shards: tuple[ShardStatus, ...]
@@ -269,6 +284,7 @@ class FleetStatus(msgspec.Struct, frozen=True):
     calibrated_s: float | None
     limit: int | None
     rate_s: float | None
+    recovery: RecoveryStatus | None = None
 
 
 class Status(msgspec.Struct, frozen=True, rename={"schema_": "schema"}):

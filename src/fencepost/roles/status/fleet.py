@@ -15,6 +15,7 @@ from fencepost.roles.status import kinds
 from fencepost.roles.status.document import FleetStatus, Problem, RoleStatus, ShardStatus, seconds, when
 from fencepost.roles.status.facts import Facts, FleetFacts
 from fencepost.roles.status.problems import log_of, problem
+from fencepost.roles.status.recovery import recovery_status
 
 OLD = opening.OLD
 NAMED = 5
@@ -65,6 +66,7 @@ def fleet_status(facts: Facts, roles: tuple[RoleStatus, ...]) -> FleetStatus | N
         calibrated_s=seconds(facts.now - row.measured_at) if row.measured_at else None,
         limit=row.limit or None,
         rate_s=round(row.rate, 1) if found is not None else None,
+        recovery=recovery_status((each.said, each.fresh) for each in shards_of(facts)),
     )
 
 

@@ -22,6 +22,7 @@ from fencepost.roles.status.document import (
     ShardStatus,
     Status,
 )
+from fencepost.roles.status.recovery import recovery_words
 
 STYLE = """
 :root { color-scheme: light dark; --ink: #1b1f24; --dim: #5b6570; --paper: #fbfbf9; --line: #d9dcd6; --card: #fff;
@@ -180,9 +181,12 @@ def fleet(found: FleetStatus | None) -> str:
     leases = ("#hosts", "#held", "#suspect", "#lapsed", "#with room")
     work = ("#ready", "#pending", "#waiting", "#ending", "#told, s ago", "placing")
     shards = table("Fleet: host leases and instances", ("shard", "manager", *leases, *work), rows)
+    if found.recovery is not None:
+        shards += f'<p class="working">{escape(recovery_words(found.recovery))}</p>'
     if found.limit is None or found.calibrated_s is None:
         return shards or '<h2>Fleet</h2><p class="note dim">not known: the store has not been read</p>'
-    asked = f"{found.limit} hosts may be asked at once, as measured {found.calibrated_s:.0f} s ago"
+    together = " by all shards together" if len(found.shards) > 1 else ""
+    asked = f"{found.limit} hosts may be asked at once{together}, as measured {found.calibrated_s:.0f} s ago"
     return f'{shards}<p class="note dim">{asked}</p>'
 
 

@@ -5,7 +5,8 @@ All that arrived is told before time is. What the role does with sockets, messag
 
 from collections.abc import Callable
 
-from fencepost.core.admission import Admission, AdmissionSettings
+from fencepost.core.admission import Admission
+from fencepost.core.capacity.calibrated import settings_from
 from fencepost.core.capacity.host_lease import HostLeases
 from fencepost.core.capacity.lease_calls import (
     Event,
@@ -22,6 +23,7 @@ from fencepost.core.capacity.lease_calls import (
 )
 from fencepost.core.capacity.lease_manager import Effect, LeaseManager, News
 from fencepost.core.capacity.messages import FromHost, ToHost
+from fencepost.core.capacity.rows import CalibrationRow
 from fencepost.core.instant import MILLISECOND, SECOND, Duration, Instant
 from fencepost.simulator.fleet.hands import Hands
 from fencepost.simulator.fleet.hosts import SimHost
@@ -38,9 +40,9 @@ class SimManager:
 
     def __init__(
         self, walk: Walk, process: Process, hosts: dict[str, SimHost], shard: int, of: int, renew: Duration,
-        calibrated: AdmissionSettings,
+        calibrated: CalibrationRow,
     ) -> None:  # fmt: skip
-        self.walk, self.process, self.hosts, self.calibrated = walk, process, hosts, calibrated
+        self.walk, self.process, self.hosts, self.row = walk, process, hosts, calibrated
         self.shard, self.of, self.renew = shard, of, renew
         self.news: list[Callable[[], None]] = []
         process.alive = False
@@ -54,6 +56,7 @@ class SimManager:
         owner = f"{self.process.name}#{self.process.life}"
         walk.judge.managers[owner] = self
         self.settings: LeaseSettings = lease_settings(owner, self.shard, self.of, self.renew)
+        self.calibrated = settings_from(self.row, self.settings)
         self.core = LeaseManager(self.settings, self.calibrated)
         self.hands = Hands(walk, self.process, self.core.book, self.arrived)
         self.sent: dict[str, tuple[Instant, int]] = {}

@@ -5,10 +5,9 @@ from collections.abc import Callable
 
 from msgspec import structs
 
-from fencepost.core.admission import AdmissionSettings
 from fencepost.core.capacity.attempts import free_room
-from fencepost.core.capacity.calibrated import UNCALIBRATED, settings_from
-from fencepost.core.capacity.rows import HostRow, InstanceRow
+from fencepost.core.capacity.calibrated import UNCALIBRATED
+from fencepost.core.capacity.rows import CalibrationRow, HostRow, InstanceRow
 from fencepost.core.instant import MILLISECOND, MINUTE, SECOND, Duration, Instant
 from fencepost.simulator.chance import stream
 from fencepost.simulator.fleet.hosts import SimHost
@@ -33,12 +32,12 @@ PERSON_AFTER: Duration = 2 * MINUTE
 """Where too many hosts are silent for any to lapse, a person says so long after all is calm which ones are gone."""
 
 
-def calibration(seed: int, mean: Duration) -> AdmissionSettings:
+def calibration(seed: int, mean: Duration) -> CalibrationRow:
     """What a quiet day's measuring says where calls take so long one way; in half of the fleets nobody measured."""
     row = UNCALIBRATED
     if stream(seed, "calibration").randrange(2):
         row = structs.replace(row, service=2 * mean + PAUSE, slowest=SLOWEST * mean + PAUSE)
-    return settings_from(row, RENEW)
+    return row
 
 
 class FleetSimulation:
