@@ -92,7 +92,7 @@ def lose_store(region: RunningRegion) -> None:
     store = Path(region.region.store.path)
     for path in store.parent.glob(store.name + "*"):
         if not path.name.endswith(".lock"):
-            path.unlink()
+            path.unlink(missing_ok=True)  # who closes last takes the log and its index away
 
 
 def take_store_away(region: RunningRegion) -> None:

@@ -1,8 +1,4 @@
-"""A manager's placing: reads what changed, decides, writes under the shard's claim, and again, for as long as it owns.
-
-What hosts told isn't kept twice: :class:`ToldByHosts` looks it up where the manager has it, and knows nothing of a host
-that hasn't answered under its present token.
-"""
+"""A manager's placing: reads what changed, decides, writes under the shard's claim, and again, while it owns."""
 
 import asyncio
 import logging
@@ -15,8 +11,9 @@ from fencepost.core.capacity.clearing import ENDED_KEPT
 from fencepost.core.capacity.fleet_store import Versioned
 from fencepost.core.capacity.network_state import ready
 from fencepost.core.capacity.packed_hosts import PackedHosts
-from fencepost.core.capacity.placement import Placement, PlacementSettings, Told
+from fencepost.core.capacity.placement import Placement, PlacementSettings
 from fencepost.core.capacity.rows import HostRow, InstanceRow, Kind, NetworkRow, ShardRow
+from fencepost.core.capacity.told_by_hosts import ToldByHosts
 from fencepost.core.instant import SECOND, Duration
 from fencepost.ports import PortError
 from fencepost.ports.fleet import FleetStorePort
@@ -34,36 +31,6 @@ AT_ONCE = 2000
 """So many rows are taken up before other tasks get their turn."""
 REST_S = 0.02
 """What comes within this time is decided about at once."""
-
-
-class ToldByHosts(dict[str, Told]):
-    """What each host told under its present token, looked up in the manager's columns; never filled."""
-
-    def __init__(self, manager: HostManager) -> None:
-        super().__init__()
-        self.manager = manager
-
-    def get(self, host: str, default: Told | None = None) -> Told | None:  # type: ignore[override]  # always Told
-        """What it told, if it told anything under its present token."""
-        number = self.manager.hands.table.numbers.get(host)
-        hosts = self.manager.leases.hosts
-        if number is None or number >= hosts.size or not hosts.fresh[number]:
-            return default
-        version = int(hosts.host_version[number])
-        table = self.manager.hands.table
-        of, down = table.down.get(number, (0, ()))
-        down = down if of == version else ()
-        unable = table.unable.get(number)
-        if not down and unable is None:
-            return Told(version)
-        told = Told(version, frozenset(down), dict(zip(down, table.causes.get(number, ()), strict=False)))
-        if unable is None:
-            return told
-        refused = frozenset(unable.refused) if unable.version == version else frozenset[str]()
-        return structs.replace(told, unable=unable.unable, boot=unable.boot, refused=refused)
-
-    def __contains__(self, host: object) -> bool:
-        return isinstance(host, str) and self.get(host) is not None
 
 
 class Table(Struct):
@@ -199,7 +166,7 @@ class Placer:
     def begin(self, life: str) -> None:
         """Nothing is known of this life of the store."""
         self.placement = Placement(self.settings, life, PackedHosts(Table(self.manager)))
-        self.placement.told = ToldByHosts(self.manager)
+        self.placement.told = ToldByHosts(self.manager.core)
         self.network.clear()
         self.since.clear()
 

@@ -3,8 +3,9 @@
 from collections.abc import Callable, Sequence
 
 from fencepost.core.capacity.fleet_store import Group, Versioned
-from fencepost.core.capacity.placement import Placement, PlacementSettings, Told
+from fencepost.core.capacity.placement import Placement, PlacementSettings
 from fencepost.core.capacity.rows import HostRow, Kind, ShardRow
+from fencepost.core.capacity.told_by_hosts import ToldByHosts
 from fencepost.core.instant import MILLISECOND, SECOND, Duration
 from fencepost.ports.fleet import Written
 from fencepost.simulator.fleet.manager import SimManager
@@ -12,27 +13,6 @@ from fencepost.simulator.fleet.manager import SimManager
 KINDS: tuple[Kind, ...] = ("shard", "host", "instance")
 REST: Duration = 100 * MILLISECOND
 Pages = list[tuple[str, int, Sequence[Versioned]]]
-
-
-class ToldByHosts(dict[str, Told]):
-    """What each host told under its present token, looked up in the manager's columns; never filled."""
-
-    def __init__(self, manager: SimManager) -> None:
-        super().__init__()
-        self.manager = manager
-
-    def get(self, host: str, default: Told | None = None) -> Told | None:  # type: ignore[override]  # always Told
-        """What it told, if it told anything under its present token."""
-        number = self.manager.hands.table.numbers.get(host)
-        hosts = self.manager.leases.hosts
-        if number is None or number >= hosts.size or not hosts.fresh[number]:
-            return default
-        version = int(hosts.host_version[number])
-        of, down = self.manager.hands.table.down.get(number, (0, ()))
-        return Told(version, frozenset(down) if of == version else frozenset())
-
-    def __contains__(self, host: object) -> bool:
-        return isinstance(host, str) and self.get(host) is not None
 
 
 class SimPlacer:
@@ -95,7 +75,7 @@ class SimPlacer:
         for kind, (life, snapshot, rows) in zip(KINDS, pages, strict=True):
             if life != self.placement.life:
                 self.placement = Placement(self.settings, life)
-                self.placement.told = ToldByHosts(self.manager)
+                self.placement.told = ToldByHosts(self.manager.core)
                 self.since.clear()
             self.take(rows)
             self.since[kind] = snapshot
