@@ -23,7 +23,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "contracts"))
@@ -207,15 +207,20 @@ def enactor(region: Region, folder: Path, zone: str, niceness: int) -> None:
         assert isinstance(port, Rfc2136Dns)
         updates = port._session.updates
 
-        async def counted(
-            messages: Sequence[bytes], doing: Sequence[str], heard: Callable[[], None] = lambda: None
-        ) -> list[int | PortError]:
-            rcodes = await updates(messages, doing, heard)
-            calls["update"] += len(messages)
+        async def counted(messages: Iterable[tuple[bytes, str]]) -> list[int | PortError]:
+            taken: list[bytes] = []
+
+            def noted() -> Iterator[tuple[bytes, str]]:
+                for message, doing in messages:
+                    taken.append(message)
+                    yield message, doing
+
+            rcodes = await updates(noted())
+            calls["update"] += len(taken)
             calls["refused"] += sum(rcode != 0 for rcode in rcodes)
             if 0 in rcodes:
                 calls["wrote"] = time.monotonic()
-            sent.extend(message for message, rcode in zip(messages, rcodes, strict=True) if rcode == 0)
+            sent.extend(message for message, rcode in zip(taken, rcodes, strict=True) if rcode == 0)
             return rcodes
 
         def count(session: Session) -> None:
@@ -229,7 +234,6 @@ def enactor(region: Region, folder: Path, zone: str, niceness: int) -> None:
 
         port._session.updates = counted  # type: ignore[method-assign]
         count(port._session)
-        count(port._reader)
         while True:
             await enacting.idle()
             if enacting.hands.head is not None and not len(enacting.hands.dirty):

@@ -103,6 +103,24 @@ def test_one_that_may_not_be_sent(stage: ServerStage) -> None:
     stage.run(act)
 
 
+def test_no_more_are_sent_than_it_is_said_to_go_on_with(stage: ServerStage) -> None:
+    """The outcomes are those of what was sent; of the rest nothing reaches the server."""
+    names = [f"g{n}.{DOMAIN}" for n in range(30)]
+
+    async def act() -> None:
+        port = stage.port()
+        await port.read()
+        asked = itertools.count(1)
+        batches = [(change(port.live(name), 1, "192.0.2.1"),) for name in names]
+        outcomes = await port.commit_each(batches, lambda: next(asked) < 20)
+        assert outcomes == [True] * 20
+        assert await port.commit_each(batches[20:], lambda: False) == [True], "the first is sent in any case"
+        await port.read()
+        assert [name for name in names if port.live(name).marker is not None] == names[:21]
+
+    stage.run(act)
+
+
 def on_made_up(act: Callable[[MadeUp, Rfc2136Dns, list[Batch]], Awaitable[None]]) -> None:
     """Run a test with a primary that answers three UPDATEs together, the last first, and three batches for it."""
 

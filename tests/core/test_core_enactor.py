@@ -167,6 +167,36 @@ def test_batches_are_cut_by_bytes_and_never_to_nothing(count: int, most: int) ->
         assert size <= most or len(batch) == 1
 
 
+def test_a_commit_is_long_once_one_has_applied_and_nothing_was_refused() -> None:
+    """Each is read back with all that others wrote, so few are cheap; the first shows where others are at work."""
+    settings = structs.replace(SETTINGS, batch=20, room=Room(endpoints=10), at_once=2, at_once_most=6)
+    region = Region((row(name) for name in names(150)), settings)
+    region.says = lambda _: Changed() if len(region.batches) == 3 else None
+    region.run(commits=99)
+    assert region.written == set(names(150))
+    assert [len(batch) for batch in region.batches] == [20, 60, 60, 20, 50]
+    assert region.batches[3][0] == names(141)[-1], "on from where it was refused"
+
+
+def test_a_long_commit_is_over_with_a_failure_and_with_the_work() -> None:
+    """Then nothing is known any more of how the server does, nor of where others are."""
+    settings = structs.replace(SETTINGS, batch=20, room=Room(endpoints=10), at_once=2, at_once_most=6)
+    for over in (Failed("Commit", Failure.UNAVAILABLE), Compared(())):
+        enactor = DnsEnactor(settings, 20)
+        enactor.on(Committed(), 0)
+        assert enactor.on(RowsRead(), 0) == (Compare(60, ""),)
+        enactor.on(over, 0)
+        assert enactor.on(RowsRead(), 0) == (Compare(20, ""),)
+
+
+def test_what_was_left_of_a_commit_comes_next() -> None:
+    """A commit ends early where there is another plan; who went on behind its end would leave a gap for others."""
+    for told in (Committed("e007.example.test"), Changed("e007.example.test")):
+        enactor = DnsEnactor(SETTINGS, 200, "e019.example.test")
+        enactor.on(told, 0)
+        assert enactor.on(RowsRead(), 0) == (Compare(200, "e007.example.test"),)
+
+
 def test_only_a_second_refusal_halves_the_batch() -> None:
     """One change elsewhere is normal: read again, drop what is done, send the rest together."""
     enactor = DnsEnactor(SETTINGS, 200)

@@ -43,8 +43,11 @@ class Answering(ReferenceDns):
     def read_back(self) -> Collection[str] | None:
         return ()
 
-    async def commit_each(self, batches: Sequence[Batch]) -> Sequence[bool | PortError]:
+    async def commit_each(
+        self, batches: Sequence[Batch], go_on: Callable[[], bool] = lambda: True
+    ) -> Sequence[bool | PortError]:
         assert [len(batch) for batch in batches] == [1, 1, 1]
+        assert go_on()
         return self.outcomes
 
 

@@ -10,10 +10,11 @@ from fencepost.roles.unsettled import Unsettled
 NAMES = st.text("abc", min_size=1, max_size=3)
 
 
-@given(st.lists(st.tuples(st.sampled_from(["add", "settle", "walk"]), NAMES)))
+@given(st.lists(st.tuples(st.sampled_from(["add", "settle", "hurry", "walk"]), NAMES)))
 def test_a_walk_gives_every_unsettled_name_once_in_order_from_the_cursor(acts: list[tuple[str, str]]) -> None:
-    """Whatever was added and settled before, and in which order."""
+    """Whatever was added and settled before, and in which order; first those in a hurry, as they came."""
     names, model = Unsettled(), set()
+    hurried: dict[str, None] = {}
     for act, name in acts:
         if act == "add":
             names.add(name)
@@ -21,10 +22,24 @@ def test_a_walk_gives_every_unsettled_name_once_in_order_from_the_cursor(acts: l
         elif act == "settle":
             names.discard(name)
             model.discard(name)
-        ordered = sorted(model)
+            hurried.pop(name, None)
+        elif act == "hurry" and name in model:
+            names.hurry([name])
+            hurried.setdefault(name)
+        ordered = sorted(model - hurried.keys())
         expected = [n for n in ordered if n > name] + [n for n in ordered if n <= name]
-        assert list(names.after(name)) == expected
+        assert list(names.after(name)) == [*hurried, *expected]
         assert len(names) == len(model)
+
+
+def test_what_is_put_off_is_in_no_hurry_any_more() -> None:
+    """It failed: it is passed over for a while, and comes in its place after that."""
+    names = Unsettled()
+    names.update(["a", "b", "c"])
+    names.hurry(["c"])
+    names.put_off("c", 10)
+    assert list(names.after("", 9)) == ["a", "b"]
+    assert list(names.after("", 10)) == ["a", "b", "c"]
 
 
 def of(count: int) -> Unsettled:

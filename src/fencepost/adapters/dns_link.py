@@ -8,7 +8,7 @@ question's id, and come from the server's address: the socket is connected, so t
 import asyncio
 import contextlib
 import socket
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable
 from itertools import islice
 
 from fencepost.adapters.dns_wire import Head
@@ -136,19 +136,18 @@ class Link:
         self._connection = Connection(reader, writer)
         return self._connection, False
 
-    async def exchange(
-        self, messages: Sequence[bytes], answers: dict[bytes, bytes], heard: Callable[[], None] = lambda: None
-    ) -> None:
+    async def exchange(self, messages: Iterable[bytes], answers: dict[bytes, bytes]) -> None:
         """Messages over TCP, at most so many unanswered as :data:`UNDER_WAY`; their answers by id, in any order.
 
-        What came before a failure is among them. ``heard`` is called at each. Raises ``OSError``, ``EOFError``,
-        ``TimeoutError`` or :class:`~fencepost.core.dns_numbers.Malformed`.
+        Each is taken when it is sent. What came before a failure is among the answers. Raises ``OSError``,
+        ``EOFError``, ``TimeoutError`` or :class:`~fencepost.core.dns_numbers.Malformed`.
         """
         connection, _ = await self.connection()
-        wanted, waiting = {message[:2] for message in messages}, iter(messages)
+        wanted, waiting = set[bytes](), iter(messages)
         try:
             for message in islice(waiting, UNDER_WAY):
                 connection.put(message)
+                wanted.add(message[:2])
             while wanted:
                 async with asyncio.timeout(self._timeout_s):
                     answer = await connection.receive()
@@ -156,9 +155,9 @@ class Link:
                     raise Malformed("it answers another question")
                 for message in islice(waiting, 1):
                     connection.put(message)
+                    wanted.add(message[:2])
                 wanted.remove(answer[:2])
                 answers[answer[:2]] = answer
-                heard()
             self.keep(connection)
         finally:
             if wanted:

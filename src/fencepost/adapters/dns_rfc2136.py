@@ -22,12 +22,10 @@ with everything it required, makes the next read a whole one.
 import asyncio
 import contextlib
 import secrets
-from collections.abc import Collection, Iterable, Sequence
-from functools import partial
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
 from msgspec import Struct
 
-from fencepost.adapters.dns_along import EACH, read_along
 from fencepost.adapters.dns_complaints import Standing
 from fencepost.adapters.dns_mirror import Mirror, Parts
 from fencepost.adapters.dns_notify import Ear, Listener
@@ -90,10 +88,8 @@ class Rfc2136Dns:
                 where="[dns] key",
                 hint="make one with  tsig-keygen fencepost",
             ) from None
-        self._session, self._reader = (
-            Session(settings.server, settings.domain, signer, settings.key_name, settings.timeout / SECOND)
-            for _ in range(2)
-        )
+        timeout_s = settings.timeout / SECOND
+        self._session = Session(settings.server, settings.domain, signer, settings.key_name, timeout_s)
         self._mirror = Mirror(settings.domain, settings.owner)
         self._changed: dict[str, None] = {}
         self._doubted = False
@@ -166,14 +162,16 @@ class Rfc2136Dns:
             raise outcome
         return outcome
 
-    async def commit_each(self, batches: Sequence[Batch]) -> Sequence[bool | PortError]:
+    async def commit_each(
+        self, batches: Sequence[Batch], go_on: Callable[[], bool] = lambda: True
+    ) -> Sequence[bool | PortError]:
         """An UPDATE for each, some sent before the first is answered, and all read back before this returns.
 
         See :class:`~fencepost.ports.Pipelining`.
         """
         async with self._busy:
             self._is_back = False
-            outcomes = await self._send(batches)
+            outcomes = await self._send(batches, go_on)
             self.last_refusal = next((rcode_name(each) for each in outcomes if isinstance(each, int) and each), "")
             applied = [at for at, outcome in enumerate(outcomes) if outcome == NOERROR]
             found: list[bool | PortError] = []
@@ -184,31 +182,32 @@ class Rfc2136Dns:
                     self._is_back = True
                 except PortError as error:
                     unread = error
-            for batch, outcome in zip(batches, outcomes, strict=True):
+            for batch, outcome in zip(batches, outcomes, strict=False):
                 found.append(unread if unread and outcome == NOERROR else await self._became(batch, outcome))
             return found
 
-    async def _send(self, batches: Sequence[Batch]) -> Sequence[int | PortError]:
-        """The response code of each batch's UPDATE, or why there is none."""
+    async def _send(self, batches: Sequence[Batch], go_on: Callable[[], bool]) -> Sequence[int | PortError]:
+        """The response code of each batch's UPDATE, or why there is none; of those that were sent."""
         domain, first = self._settings.domain, secrets.randbelow(65536 - len(batches))
         outcomes: dict[int, int | PortError] = {}
-        messages: dict[int, bytes] = {}
-        for at, batch in enumerate(batches):
-            try:
-                refuse_unlawful(domain, batch)
-                messages[at] = pack_update(first + at, domain, batch)
-            except PortError as error:
-                outcomes[at] = error
-        if messages:
-            doing = [self._doing(batches[at]) for at in messages]
-            send = partial(self._session.updates, list(messages.values()), doing)
-            if len(messages) <= EACH or self._whole_only:
-                answers = await send()
-            else:
-                read = partial(self._transfer, whole=False, session=self._reader)
-                answers = await read_along(send, len(messages), read)
-            outcomes |= zip(messages, answers, strict=True)
-        return [outcomes[at] for at in range(len(batches))]
+        packed: list[int] = []
+
+        def messages() -> Iterator[tuple[bytes, str]]:
+            for at, batch in enumerate(batches):
+                if at and not go_on():
+                    return
+                try:
+                    refuse_unlawful(domain, batch)
+                    message = pack_update(first + at, domain, batch)
+                except PortError as error:
+                    outcomes[at] = error
+                    continue
+                packed.append(at)
+                yield message, self._doing(batch)
+
+        answers = await self._session.updates(messages())
+        outcomes |= zip(packed, answers, strict=True)
+        return [outcomes[at] for at in sorted(outcomes)]
 
     async def _became(self, batch: Batch, outcome: int | PortError) -> bool | PortError:
         """What became of a batch by its UPDATE's response code, now that the mirror has been read on."""
@@ -270,7 +269,6 @@ class Rfc2136Dns:
         """Let go of sockets."""
         self._listener.close()
         self._session.close()
-        self._reader.close()
 
     async def _refusal(self, rcode: int, batch: Batch, doing: str) -> PortError:
         """The exception for an update that the server wouldn't take.
@@ -295,7 +293,7 @@ class Rfc2136Dns:
         # Where nothing is left at a name, a wildcard may answer for it: absence can't be asked for.
         asked = not any(change.content.empty or change.content.srv or claimed(change.seen.marker) for change in batch)
         if not (self._whole_only and asked and len(self._mirror.lives) > LOOK_UP_WORTH * len(names)):
-            await self._catch_up(self._reader if updates > EACH else None)
+            await self._catch_up()
             return
         questions = [(owner, rtype) for name in names for owner, rtype in _questions(name)]
         answers = await self._session.look_up(questions)
@@ -317,19 +315,19 @@ class Rfc2136Dns:
         self._changed.update(dict.fromkeys(self._mirror.also_changed()))
         self._mirror.serial = serial
 
-    async def _catch_up(self, session: Session | None = None) -> None:
+    async def _catch_up(self) -> None:
         """Read what changed, or everything if that can't be had."""
         if self._mirror.serial >= 0:
             try:
-                if await self._transfer(whole=False, session=session):
+                if await self._transfer(whole=False):
                     return
             except NotOffered:
                 self._whole_only = True
         await self._transfer(whole=True)
 
-    async def _transfer(self, *, whole: bool, session: Session | None = None) -> bool:
+    async def _transfer(self, *, whole: bool) -> bool:
         """Move the mirror on; False if the server was set back, so that there is no way on from our serial."""
-        transfer = await (session or self._session).transfer(self._mirror, whole=whole)
+        transfer = await self._session.transfer(self._mirror, whole=whole)
         if transfer.stale:
             return False
         if not whole:

@@ -6,8 +6,9 @@ connection that fails before anything came back is tried once more on a fresh on
 
 import asyncio
 import secrets
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import chain
 from typing import TypeVar
 
 from fencepost.adapters.dns_complaints import UNCLEAR, Standing, bad_rcode, bad_signature, network_words, no_answer
@@ -256,30 +257,39 @@ class Session:
 
     async def update(self, message: bytes, doing: str) -> int:
         """Send an update, once; its response code. Raises ``Unavailable`` when the outcome is unknown."""
-        (outcome,) = await self.updates([message], [doing])
+        (outcome,) = await self.updates([(message, doing)])
         if isinstance(outcome, PortError):
             raise outcome
         return outcome
 
-    async def updates(
-        self, messages: Sequence[bytes], doing: Sequence[str], heard: Callable[[], None] = lambda: None
-    ) -> list[int | PortError]:
+    async def updates(self, messages: Iterable[tuple[bytes, str]]) -> list[int | PortError]:
         """Send updates with different ids, each once, several before the first is answered (RFC 7766 section 6.2.1.1).
 
-        For each, answered in any order, its response code, or the exception: ``Unavailable`` for an unknown outcome.
-        ``heard`` is called at each answer.
+        Each is taken, with what it does in words, when it is to be sent; none any more once the connection is lost.
+        For each that was taken, answered in any order, its response code, or the exception: ``Unavailable`` for an
+        unknown outcome.
         """
         found: list[int | PortError] = []
-        signed = [self._signer.sign(message) for message in messages]
+        taken: list[tuple[bytes, bytes, str]] = []
         answers: dict[bytes, bytes] = {}
         lost: PortError | None = None
+
+        def due() -> Iterator[bytes]:
+            for message, doing in messages:
+                signed, mac = self._signer.sign(message)
+                taken.append((signed, mac, doing))
+                if len(signed) <= MESSAGE_MAX:
+                    yield signed
+
+        waiting = due()
+        first = next(waiting, None)
         try:
-            with self._explained(doing[0]):
-                fit = [message for message, _ in signed if len(message) <= MESSAGE_MAX]
-                await self._link.exchange(fit, answers, heard)
+            if first is not None:
+                with self._explained(taken[-1][2]):
+                    await self._link.exchange(chain((first,), waiting), answers)
         except PortError as error:
             lost = error
-        for (message, mac), told in zip(signed, doing, strict=True):
+        for message, mac, told in taken:
             answer = answers.get(message[:2])
             try:
                 if len(message) > MESSAGE_MAX:

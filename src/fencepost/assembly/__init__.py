@@ -38,7 +38,8 @@ def enactor_settings(region: Region, zone: str) -> EnactorSettings:
     room, at_once = provider.room, provider.at_once
     # Of a message's 200 endpoints mostly 50 or so fit: what is judged beyond a commit is judged again.
     batch = room.endpoints * max(1, at_once // 4)
-    return EnactorSettings(f"enactor/{zone}", region.owner, batch=batch, room=room, at_once=at_once, cursor=cursor)
+    most = provider.at_once_most
+    return EnactorSettings(f"enactor/{zone}", region.owner, batch, room, at_once, most, cursor=cursor)
 
 
 def drill_of(region: Region, role: str, store: StorePort) -> Drill | None:

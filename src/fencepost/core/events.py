@@ -67,11 +67,18 @@ class Surveyed(Event, frozen=True, gc=False):
 
 
 class Committed(Event, frozen=True, gc=False):
-    """The provider applied the whole batch."""
+    """The provider applied the whole batch; or all that was sent of it, up to and with the endpoint ``last``."""
+
+    last: str = ""
 
 
 class Changed(Event, frozen=True, gc=False):
-    """The provider refused the batch, since something had changed since it was read. Nothing was applied."""
+    """The provider refused the batch, since something had changed since it was read. Nothing was applied.
+
+    Of several transactions some may have been; ``last`` is as of :class:`Committed`.
+    """
+
+    last: str = ""
 
 
 class Published(Event, frozen=True, gc=False):

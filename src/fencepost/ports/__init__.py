@@ -125,9 +125,14 @@ class ReadingBack(Protocol):
 class Pipelining(Protocol):
     """A DNS port that can have several transactions under way at once, so that the provider never waits for us."""
 
-    async def commit_each(self, batches: Sequence[Batch]) -> Sequence[bool | PortError]:
+    async def commit_each(
+        self, batches: Sequence[Batch], go_on: Callable[[], bool] = lambda: True
+    ) -> Sequence[bool | PortError]:
         """Several transactions about different endpoints; what became of each: as of ``DnsPort.commit``, told not
         raised. Each is all or nothing and fenced by itself, in no order; none depends on what becomes of another.
+
+        From when ``go_on`` says no, or the connection is lost, none but the first is sent any more; the answer ends
+        with the last that was.
         """
         ...
 

@@ -8,9 +8,10 @@ names something of another domain a server answers NOTZONE (RFC 2136 section 3.4
 """
 
 import asyncio
+import contextlib
 import logging
 import time
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Sequence
 from pathlib import Path
 
 from msgspec import structs
@@ -40,6 +41,9 @@ log = logging.getLogger(__name__)
 
 CHUNK = 4096
 """So many endpoints are compared before other tasks of the process get their turn."""
+SENDING_S, LOOK_S = 10.0, 0.25
+"""A commit's transactions are sent for so long, or until the store is found to have another plan; what is left of it
+comes after DNS and rows have been read again."""
 
 
 class EnactorHands:
@@ -184,16 +188,19 @@ class EnactorHands:
 
     async def read_rows(self) -> Event:
         """Bring the mirror of the newest rows up to date."""
+        first = self.head is None
         head, rows = await self.store.newest_rows(self.head)
         if self.head is not None and head.store != self.head.store:
             log.warning("the store is another one: %s instead of %s", head.mark, self.head.mark)
             self.dirty.update(self.rows)
             self.rows.clear()
         self.head = head
-        for row in rows:
-            if self.ours(row.name):
-                self.rows[row.name] = row
-                self.dirty.add(row.name)
+        news = [row for row in rows if self.ours(row.name)]
+        for row in news:
+            self.rows[row.name] = row
+            self.dirty.add(row.name)
+        if not first and len(news) <= self.settings.batch < len(self.dirty):
+            self.dirty.hurry(row.name for row in news)
         self.dirty.update(self.unjudged)
         self.unjudged.clear()
         return RowsRead()
@@ -205,8 +212,9 @@ class EnactorHands:
         something else. Those that are as they should be are settled.
         """
         pairs: list[Pair] = []
-        many = len(self.dirty) > effect.limit
-        several = many or (self.near and len(self.dirty) > effect.limit // 4)
+        limit = min(effect.limit, self.settings.batch)  # a long commit isn't less in the way of others
+        many = len(self.dirty) > limit
+        several = many or (self.near and len(self.dirty) > limit // 4)
         cursor = self.elsewhere() if several and (self.met or self.dirty.meets(effect.cursor)) else effect.cursor
         for at, name in enumerate(self.dirty.after(cursor, time.monotonic_ns())):
             if at % CHUNK == CHUNK - 1:
@@ -310,7 +318,10 @@ class EnactorHands:
         began = time.time_ns()
         self.complaint = ("", "")
         parts = transactions(batch, self.settings.room) if self.settings.at_once > 1 else (batch,)
-        outcomes = await sent(self.dns, parts)
+        async with self.watching() as go_on:
+            outcomes = await sent(self.dns, parts, go_on)
+        last = parts[len(outcomes) - 1][-1].name if len(outcomes) < len(parts) else ""
+        parts = parts[: len(outcomes)]
         applied = [change for part, outcome in zip(parts, outcomes, strict=True) if outcome is True for change in part]
         if applied:
             await self.enacted(applied, began)
@@ -325,7 +336,25 @@ class EnactorHands:
                     self.complaint = (batch[0].name, outcome.what)
                 raise outcome
         self.fresh = True
-        return Changed() if changed else Committed()
+        return Changed(last) if changed else Committed(last)
+
+    @contextlib.asynccontextmanager
+    async def watching(self) -> AsyncIterator[Callable[[], bool]]:
+        """What says whether to go on with a commit: not for too long, nor once there is another plan."""
+        until, news = time.monotonic() + SENDING_S, asyncio.create_task(self.another_plan())
+        try:
+            yield lambda: time.monotonic() < until and not news.done()
+        finally:
+            news.cancel()
+            await asyncio.wait((news,))
+
+    async def another_plan(self) -> None:
+        """Return once the store has a plan that no rows were read of."""
+        while True:
+            await asyncio.sleep(LOOK_S)
+            with contextlib.suppress(PortError):
+                if await self.store.head() != self.head:
+                    return
 
     async def enacted(self, batch: Sequence[Change], began: Instant) -> None:
         """Make known who enacted what. It has happened whether or not this can be written down."""

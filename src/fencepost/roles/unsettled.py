@@ -3,6 +3,9 @@
 A hundred thousand may be unsettled at a cold start while each pass takes a few hundred of them, so the order is kept
 between passes: names that have been settled are skipped where they stand, and new ones are put in their place.
 
+Names that are in a hurry come first, wherever the walk is: what has just changed shouldn't wait for what is written for
+the first time.
+
 Others walk the same names. Each is refused what another writes first, so where another was last seen is kept too, and
 the walk keeps away from there. That is a guess and no more: what is refused is read again, whatever was guessed.
 """
@@ -23,6 +26,7 @@ class Unsettled:
         self._placed: set[str] = set()
         self._unplaced: set[str] = set()
         self._aside: dict[str, int] = {}
+        self._hurried: dict[str, None] = {}
         self._fronts: set[str] = set()  # unsettled names that another writer comes to next
 
     def __len__(self) -> int:
@@ -47,23 +51,31 @@ class Unsettled:
         """That one is settled. Allowed while walking."""
         self._names.discard(name)
         self._aside.pop(name, None)
+        self._hurried.pop(name, None)
         self._fronts.discard(name)
 
     def put_off(self, name: str, until: int) -> None:
         """Pass this one over until then (the caller's clock), unless it is added again before."""
         self._aside[name] = until
+        self._hurried.pop(name, None)
+
+    def hurry(self, names: Iterable[str]) -> None:
+        """These come first until they are settled or put off."""
+        self._hurried |= dict.fromkeys(names)
 
     def after(self, cursor: str, now: int = 0) -> Iterator[str]:
-        """Every name that isn't put off, beginning with the first after ``cursor``.
+        """Every name that isn't put off: those in a hurry, then the others, beginning with the first after ``cursor``.
 
         What is added meanwhile comes at the next walk.
         """
         self._arrange()
+        hurried = dict(self._hurried)
+        yield from (name for name in hurried if name in self._names)
         order = self._order
         start = bisect_right(order, cursor)
         for at in range(start, start + len(order)):
             name = order[at - len(order)] if at >= len(order) else order[at]
-            if name in self._names and self._aside.get(name, 0) <= now:
+            if name in self._names and name not in hurried and self._aside.get(name, 0) <= now:
                 yield name
 
     def overtaken(self, names: Iterable[str]) -> None:

@@ -13,19 +13,19 @@ from fencepost.settings.schema import Dns
 from fencepost.settings.values import Reader
 
 NONE: Mapping[str, Reader] = {}
+_RFC2136 = "fencepost.assembly.rfc2136"
 
 
-UPDATES_AT_ONCE = 12
-"""UPDATEs of one commit. A few of them are under way at a time, and what the first ones wrote is read back meanwhile:
-so a primary is kept busy, and an enactor looks at the store several times a second all the same."""
+UPDATES_AT_ONCE, UPDATES_MOST = 12, 256
+"""UPDATEs of one commit, a few of them under way at a time, and of one where there is much to write."""
 
 
 class Provider(NamedTuple):
     """One provider. ``options`` are its own keys of text, ``secrets`` those that say where a secret is to be found.
 
     ``must`` names those of them that have to be given, each with an example. ``room`` is what one transaction holds,
-    ``at_once`` how many make a commit, ``weighted`` whether it has weighted record sets, ``srv`` whether its
-    adapter keeps SRV records beside an endpoint.
+    ``at_once`` how many make a commit and ``at_once_most`` a long one, ``weighted`` whether it has weighted record
+    sets, ``srv`` whether its adapter keeps SRV records beside an endpoint.
     """
 
     label: str
@@ -35,13 +35,14 @@ class Provider(NamedTuple):
     must: Mapping[str, str] = {}
     room: Room = Room()
     at_once: int = 1
+    at_once_most: int = 1
     weighted: bool = False
     srv: bool = False
 
 
 PROVIDERS = {
-    "embedded": Provider("the embedded server", "fencepost.assembly.rfc2136", at_once=UPDATES_AT_ONCE, srv=True),
-    "rfc2136": Provider("RFC 2136", "fencepost.assembly.rfc2136", at_once=UPDATES_AT_ONCE, srv=True),
+    "embedded": Provider("the embedded server", _RFC2136, at_once=UPDATES_AT_ONCE, at_once_most=UPDATES_MOST, srv=True),
+    "rfc2136": Provider("RFC 2136", _RFC2136, at_once=UPDATES_AT_ONCE, at_once_most=UPDATES_MOST, srv=True),
     "route53": Provider(
         "Route 53",
         "fencepost.adapters.dns_route53",

@@ -10,6 +10,10 @@ is the step whose absence emptied DynamoDB's endpoint in October 2025. A refusal
 next pass finds out what: a newer marker (we were fenced) or drift. Batches save round trips; a batch refused twice is
 halved, so that one stale or bad endpoint can't hold up the others for ever, and passes start where the last left off.
 
+Each commit is read back, with all that others wrote meanwhile; that takes the server's time and ours, which all three
+then lack for writing. So where there is much to do a commit is long; but not before one has shown where others are at
+work, nor after one was refused.
+
 It goes on without the store: rows are then unknown, nothing new is written, and emptied or altered records are healed
 from the marker or the local file. The store may well sit behind the very endpoint that is empty.
 """
@@ -38,7 +42,8 @@ class EnactorSettings(Struct, frozen=True, gc=False):
 
     ``name`` and ``owner`` appear in history and markers; ``batch`` is the most endpoints a commit, ``room`` what else a
     transaction holds (RFC 2136 over TCP takes 64 KiB, signature included); a commit is up to ``at_once`` transactions,
-    where the port sends several before the first is answered; ``idle`` the longest sleep between passes;
+    where the port sends several before the first is answered, and up to ``at_once_most`` once one of those has applied;
+    ``idle`` the longest sleep between passes;
     ``retry`` the first wait after a failure and ``retry_most`` the longest; ``misconfigured`` the wait when only a
     person can help. ``cursor`` is where the first pass starts, so that three enactors don't begin at the same endpoint.
     """
@@ -48,6 +53,7 @@ class EnactorSettings(Struct, frozen=True, gc=False):
     batch: int = 200
     room: Room = Room()
     at_once: int = 1
+    at_once_most: int = 1
     idle: Duration = SECOND
     retry: Duration = 50 * MILLISECOND
     retry_most: Duration = 2 * SECOND
@@ -58,7 +64,8 @@ class EnactorSettings(Struct, frozen=True, gc=False):
 class DnsEnactor(Struct, gc=False):
     """The enactor's whole state: it can be lost at any moment without harm.
 
-    ``sent`` is how many changes the transaction under way has (0: none is); its last name is ``cursor``.
+    ``sent`` is how many changes the commit under way has (0: none is); its last name is ``cursor``. ``long``: the next
+    commit may have ``at_once_most`` transactions.
     """
 
     settings: EnactorSettings
@@ -67,6 +74,7 @@ class DnsEnactor(Struct, gc=False):
     refusals: int = 0
     failures: int = 0
     sent: int = 0
+    long: bool = False
 
     def on(self, event: Event, now: Instant) -> tuple[Effect, ...]:  # noqa: ARG002  it keeps no time
         """One step of a pass; see :class:`~fencepost.core.decider.Decider`."""
@@ -76,16 +84,18 @@ class DnsEnactor(Struct, gc=False):
             case DnsRead():
                 return (ReadRows(),)
             case RowsRead():
-                return (Compare(self.limit, self.cursor),)
+                return (Compare(self.limit * self.times(), self.cursor),)
             case Failed(effect="ReadRows"):
-                return (Compare(self.limit, self.cursor, rows_known=False),)
+                return (Compare(self.limit * self.times(), self.cursor, rows_known=False),)
             case Compared():
                 return self.enact(event)
             case Committed():
+                self.cursor, self.long = event.last or self.cursor, self.settings.at_once < self.settings.at_once_most
                 self.refusals = self.failures = self.sent = 0
                 self.limit = min(2 * self.limit, self.settings.batch)
                 return (ReadDns(),)
             case Changed():
+                self.cursor = event.last or self.cursor
                 return self.refused()
             case Failed():
                 return self.back_off(event)
@@ -107,7 +117,7 @@ class DnsEnactor(Struct, gc=False):
             more = load_of(change, self.settings.room)
             load += more
             if changes and not self.settings.room.holds(load):
-                if begun == self.settings.at_once:
+                if begun == self.settings.at_once * self.times():
                     break
                 load, begun = more, begun + 1
             changes.append(change)
@@ -116,12 +126,16 @@ class DnsEnactor(Struct, gc=False):
             self.cursor, self.sent = changes[-1].name, len(changes)
             return (*findings, Commit(tuple(changes)))
         self.refusals = self.failures = 0
-        self.limit = self.settings.batch
+        self.limit, self.long = self.settings.batch, False
         return (*findings, ReadDns() if event.more else Wake(self.settings.idle))
+
+    def times(self) -> int:
+        """How many times as long as at first the next commit may be."""
+        return self.settings.at_once_most // self.settings.at_once if self.long else 1
 
     def refused(self) -> tuple[Effect, ...]:
         """Read again at once; only a second refusal in a row halves the batch."""
-        self.refusals, self.sent = min(self.refusals + 1, REFUSALS_MOST), 0
+        self.refusals, self.sent, self.long = min(self.refusals + 1, REFUSALS_MOST), 0, False
         if self.refusals >= 2:
             self.limit = max(1, self.limit // 2)
         if self.refusals <= 3:
@@ -130,7 +144,7 @@ class DnsEnactor(Struct, gc=False):
 
     def back_off(self, event: Failed) -> tuple[Effect, ...]:
         """Wait before reading again; half is jitter, so that enactors don't come back together."""
-        sent, self.sent = self.sent, 0
+        sent, self.sent, self.long = self.sent, 0, False
         if event.failure is Failure.REFUSED:
             return self.skip(sent)
         self.failures = min(self.failures + 1, FAILURES_MOST)
