@@ -6,9 +6,8 @@ one. The mirror is replaced only by a complete, verified transfer.
 
 Writing is one signed UPDATE a batch, never sent twice. NOERROR alone isn't taken for done: BIND answers it to an
 address added beside a CNAME and adds nothing. So :meth:`Rfc2136Dns.commit` reads back what changed, by an incremental
-transfer, before it says True; the mirror then holds what was written, and the next read costs one UDP question. Of
-many at once what the first ones wrote is read while the others are answered (:mod:`fencepost.adapters.dns_along`),
-over a connection of its own. If the reading back fails, the outcome counts as unknown, like any lost answer. From a
+transfer, before it says True; the mirror then holds what was written, and the next read costs one UDP question. Many
+at once are read back together. If the reading back fails, the outcome counts as unknown, like any lost answer. From a
 server without incremental transfers (PowerDNS on a database) that would cost a whole read a write; there the names
 written are asked for one by one, if the serial rose by no more since the mirror was read than what we sent. What
 others write still costs a whole read each: a reason to take another server for a large domain. So does a write of an

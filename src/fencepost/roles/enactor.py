@@ -345,8 +345,7 @@ class EnactorHands:
         try:
             yield lambda: time.monotonic() < until and not news.done()
         finally:
-            news.cancel()
-            await asyncio.wait((news,))
+            news.cancel()  # not waited for: a store that hangs must hold up no healing
 
     async def another_plan(self) -> None:
         """Return once the store has a plan that no rows were read of."""
