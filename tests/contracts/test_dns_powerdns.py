@@ -6,7 +6,7 @@ contract runs twice, the second time with each write verified by asking for the 
 
 import socket
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import dns.asyncquery
@@ -118,8 +118,8 @@ def test_an_addition_left_out_is_found_by_asking_too(stage: ServerStage, monkeyp
         assert await port.commit((change(port.live(NAME), 2, "192.0.2.2"),))
         monkeypatch.setattr(dns_rfc2136, "LOOK_UP_WORTH", -1)
 
-        async def lies(*_: object) -> list[int]:
-            return [0]
+        async def lies(messages: Iterable[object]) -> list[int]:
+            return [0 for _ in messages]
 
         monkeypatch.setattr(port._session, "updates", lies)
         with pytest.raises(Refused, match="wrote nothing"):

@@ -17,7 +17,7 @@ from fencepost.core.traffic.dns_enactor import EnactorSettings
 from fencepost.core.traffic.room import Room
 from fencepost.core.zone import Batch
 from fencepost.ports import PortError
-from fencepost.roles import enactor
+from fencepost.roles import sending
 from fencepost.roles.enactor import EnactorHands
 from fencepost.roles.local_file import LocalFile
 from fencepost.world.reference_dns import ReferenceDns, ReferenceDomain
@@ -80,7 +80,7 @@ def test_a_commit_ends_early_once_there_is_another_plan_and_what_is_in_that_come
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A target that dies while thirty thousand endpoints are written for the first time shouldn't wait for them all."""
-    monkeypatch.setattr(enactor, "LOOK_S", 0)
+    monkeypatch.setattr(sending, "LOOK_S", 0)
 
     async def go() -> None:
         store = ReferenceStore("1111-store", iter("abcd").__next__, sleeping)
@@ -110,7 +110,7 @@ def test_a_commit_ends_early_once_there_is_another_plan_and_what_is_in_that_come
 
 def test_a_commit_ends_when_its_time_is_over_and_goes_on_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A slow server doesn't keep an enactor from looking at DNS for minutes; the first transaction is sent always."""
-    monkeypatch.setattr(enactor, "SENDING_S", 0)
+    monkeypatch.setattr(sending, "SENDING_S", 0)
 
     async def go() -> None:
         store = ReferenceStore("1111-store", iter("abcd").__next__, sleeping)

@@ -337,8 +337,9 @@ def test_many_states_of_one_host_change_and_only_the_newest_is_sent(count: int) 
             await until(lambda n=n: all((region.state(id_) or NONE).version == n for id_ in ids))  # type: ignore[misc]
         region.hosts.silent = False
         await until(lambda: all(region.ready(id_) for id_ in ids))
-        # One order may have been under way while the third was published.
-        assert {state.version for order in region.hosts.orders for state in order.states} <= {2, 3}
+        # One order may have been under way while the second and the third were published.
+        versions = [{state.version for state in order.states} for order in region.hosts.orders]
+        assert sum(each != {3} for each in versions) <= 1
         assert len(region.hosts.orders) <= 3
 
     run(test)

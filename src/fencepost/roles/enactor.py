@@ -8,10 +8,9 @@ names something of another domain a server answers NOTZONE (RFC 2136 section 3.4
 """
 
 import asyncio
-import contextlib
 import logging
 import time
-from collections.abc import AsyncIterator, Callable, Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 
 from msgspec import structs
@@ -41,9 +40,6 @@ log = logging.getLogger(__name__)
 
 CHUNK = 4096
 """So many endpoints are compared before other tasks of the process get their turn."""
-SENDING_S, LOOK_S = 10.0, 0.25
-"""A commit's transactions are sent for so long, or until the store is found to have another plan; what is left of it
-comes after DNS and rows have been read again."""
 
 
 class EnactorHands:
@@ -311,6 +307,7 @@ class EnactorHands:
     async def commit(self, batch: Batch) -> Event:
         """The decider's commit, in one transaction or several; afterwards each endpoint is looked at again.
 
+        One that lasts ends early for another plan, so that this doesn't wait for thousands of endpoints.
         Several stand or fall each by itself. What applied is done whatever became of the rest, of which the decider is
         told: it reads again, and judges by what it finds.
         """
@@ -318,8 +315,7 @@ class EnactorHands:
         began = time.time_ns()
         self.complaint = ("", "")
         parts = transactions(batch, self.settings.room) if self.settings.at_once > 1 else (batch,)
-        async with self.watching() as go_on:
-            outcomes = await sent(self.dns, parts, go_on)
+        outcomes = await sent(self.dns, parts, self.store, self.head)
         last = parts[len(outcomes) - 1][-1].name if len(outcomes) < len(parts) else ""
         parts = parts[: len(outcomes)]
         applied = [change for part, outcome in zip(parts, outcomes, strict=True) if outcome is True for change in part]
@@ -337,23 +333,6 @@ class EnactorHands:
                 raise outcome
         self.fresh = True
         return Changed(last) if changed else Committed(last)
-
-    @contextlib.asynccontextmanager
-    async def watching(self) -> AsyncIterator[Callable[[], bool]]:
-        """What says whether to go on with a commit: not for too long, nor once there is another plan."""
-        until, news = time.monotonic() + SENDING_S, asyncio.create_task(self.another_plan())
-        try:
-            yield lambda: time.monotonic() < until and not news.done()
-        finally:
-            news.cancel()  # not waited for: a store that hangs must hold up no healing
-
-    async def another_plan(self) -> None:
-        """Return once the store has a plan that no rows were read of."""
-        while True:
-            await asyncio.sleep(LOOK_S)
-            with contextlib.suppress(PortError):
-                if await self.store.head() != self.head:
-                    return
 
     async def enacted(self, batch: Sequence[Change], began: Instant) -> None:
         """Make known who enacted what. It has happened whether or not this can be written down."""
