@@ -54,6 +54,14 @@ class Slow(ReferenceDns):
         return outcomes
 
 
+def stage(folder: Path, batch: int = SETTINGS.batch) -> tuple[ReferenceStore, Slow, EnactorHands]:
+    """A store, an empty domain, and an enactor's hands on both."""
+    store = ReferenceStore("1111-store", iter("abcd").__next__, sleeping)
+    port = Slow(ReferenceDomain(DOMAIN), sleeping)
+    settings = structs.replace(SETTINGS, batch=batch)
+    return store, port, EnactorHands(settings, DOMAIN, port, store, LocalFile(folder / "known"))
+
+
 async def published(store: ReferenceStore, number: int, *names: str) -> None:
     """A plan with these names, at one address."""
     value = content([f"192.0.2.{number}"], 30)
@@ -83,9 +91,7 @@ def test_a_commit_ends_early_once_there_is_another_plan_and_what_is_in_that_come
     monkeypatch.setattr(sending, "LOOK_S", 0)
 
     async def go() -> None:
-        store = ReferenceStore("1111-store", iter("abcd").__next__, sleeping)
-        port = Slow(ReferenceDomain(DOMAIN), sleeping)
-        hands = EnactorHands(SETTINGS, DOMAIN, port, store, LocalFile(tmp_path / "known"))
+        store, port, hands = stage(tmp_path)
         await published(store, 1, *NAMES)
         batch = batch_of(await looked_at(hands, ""))
         assert [change.name for change in batch] == [*NAMES]
@@ -113,9 +119,7 @@ def test_a_commit_ends_when_its_time_is_over_and_goes_on_there(tmp_path: Path, m
     monkeypatch.setattr(sending, "SENDING_S", 0)
 
     async def go() -> None:
-        store = ReferenceStore("1111-store", iter("abcd").__next__, sleeping)
-        port = Slow(ReferenceDomain(DOMAIN), sleeping)
-        hands = EnactorHands(SETTINGS, DOMAIN, port, store, LocalFile(tmp_path / "known"))
+        store, port, hands = stage(tmp_path)
         await published(store, 1, *NAMES)
         for at, name in enumerate(NAMES[:3]):
             found = await looked_at(hands, NAMES[at - 1] if at else "")
@@ -129,10 +133,7 @@ def test_the_first_plan_that_is_read_is_in_no_hurry(tmp_path: Path) -> None:
     """All of it is new: enactors that began with the same names would be in one another's way."""
 
     async def go() -> None:
-        store = ReferenceStore("1111-store", iter("abcd").__next__, sleeping)
-        port = Slow(ReferenceDomain(DOMAIN), sleeping)
-        settings = structs.replace(SETTINGS, batch=2)
-        hands = EnactorHands(settings, DOMAIN, port, store, LocalFile(tmp_path / "known"))
+        store, _, hands = stage(tmp_path, batch=2)
         await published(store, 1, *NAMES[:3])
         assert [pair.live.name for pair in (await looked_at(hands, NAMES[0])).pairs] == [*NAMES[1:3], NAMES[0]]
 
